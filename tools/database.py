@@ -1,0 +1,304 @@
+"""The one database: where it is, that its tables are there, how it is read and written.
+
+`Database(url, branches=…)` opens nothing. The first use prepares it: Alembic brings each branch
+(the shop's tables, the agent's) to its newest revision, a new SQLite file also gets the branches'
+first data. On SQLite all of that is one transaction, so a process that is killed in it leaves an
+empty file, and of two that begin together one waits for the other.
+"""
+
+import asyncio
+import sqlite3
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, text
+from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.pool import NullPool
+
+BUSY_SECONDS = 10
+
+# The choice of the database is made here; elsewhere ask `connection.dialect.name`.
+_DRIVERS = {
+    "sqlite": ("sqlite", "sqlite+aiosqlite"),
+    "postgresql": ("postgresql+psycopg", "postgresql+psycopg"),
+}
+
+
+class DatabaseProblem(Exception):
+    """The database cannot be used. The message is for a person."""
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One line of migrations with a version table of its own, `{name}_version`.
+
+    `folder` holds Alembic's files, named `<revision>_<words>.py`; sorted by name they are in the
+    order of the history. `seed` writes the first data of a new SQLite database.
+    """
+
+    name: str
+    folder: Path
+    seed: Callable[[Connection], None] | None = None
+
+    @property
+    def version_table(self) -> str:
+        return f"{self.name}_version"
+
+    @property
+    def revisions(self) -> list[str]:
+        """All that are known here, oldest first: from the file names, as Alembic imports slowly."""
+        return sorted(path.name.split("_")[0] for path in self.folder.glob("[0-9]*_*.py"))
+
+
+@dataclass
+class _Loop:
+    """What belongs to one event loop: asyncio's objects must not be shared between two."""
+
+    engine: AsyncEngine
+    # SQLite lets one writer in and the others poll, unfairly; within a process they queue instead.
+    writer: asyncio.Lock = field(default_factory=asyncio.Lock)
+    writing: asyncio.Task[Any] | None = None
+
+
+class Database:
+    """`url` is `sqlite:///relative.db`, `sqlite:////absolute.db` or `postgresql://…`.
+
+    All methods raise DatabaseProblem where the database cannot be used.
+    """
+
+    def __init__(self, url: str, *, branches: Sequence[Branch]) -> None:
+        self._url = _read_url(url)
+        self._branches = branches
+        self._prepared = False
+        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _Loop] = WeakKeyDictionary()
+
+    async def prepare(self, *, demo: bool = True) -> None:
+        """Creates what is missing. A new SQLite file gets the demo shop, unless `demo` is false."""
+        if not self._prepared:
+            await asyncio.to_thread(self._prepare, demo)
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[AsyncConnection]:
+        """A connection for reading; what it writes is rolled back."""
+        here = await self._here()
+        with _problems(self._url):
+            async with here.engine.connect() as connection:
+                yield connection
+
+    @asynccontextmanager
+    async def begin(self) -> AsyncIterator[AsyncConnection]:
+        """One write transaction, committed at the end, rolled back by an exception.
+
+        Transactions do not nest: on SQLite a second one in the same task raises RuntimeError.
+        """
+        here = await self._here()
+        with _problems(self._url):
+            async with _writing(here), here.engine.connect() as connection:
+                await connection.execution_options(begin="BEGIN IMMEDIATE")
+                async with connection.begin():
+                    yield connection
+
+    async def close(self) -> None:
+        """Closes what the running event loop has open. The next use opens it again."""
+        here = self._loops.pop(asyncio.get_running_loop(), None)
+        if here is not None:
+            await here.engine.dispose()
+
+    async def _here(self) -> _Loop:
+        await self.prepare()
+        loop = asyncio.get_running_loop()
+        if loop not in self._loops:
+            # In a thread: SQLAlchemy asks the file system, which a LangGraph server refuses here.
+            engine = await asyncio.to_thread(_async_engine, self._url)
+            self._loops.setdefault(loop, _Loop(engine))  # the first of several tasks stays
+        return self._loops[loop]
+
+    def _prepare(self, demo: bool) -> None:
+        # One at a time in a process: Alembic's `op` is a global.
+        with _preparing, _problems(self._url):
+            if self._prepared:
+                return
+            if self._url.get_backend_name() == "sqlite":
+                self._url = self._url.set(database=_file(self._url))
+            engine = _sync_engine(self._url)
+            try:
+                _migrate(engine, self._branches, demo)
+            finally:
+                engine.dispose()
+            self._prepared = True
+
+
+_preparing = threading.Lock()
+
+
+def _read_url(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+        backend = parsed.get_backend_name()
+    except ArgumentError:
+        backend = ""
+    if backend not in _DRIVERS:
+        raise DatabaseProblem(
+            "The database URL cannot be used: it must be sqlite:///FILE or postgresql://…. "
+            "Nothing was opened."
+        )
+    if backend == "sqlite" and parsed.database in (None, "", ":memory:"):
+        raise DatabaseProblem("The database URL names no file; write sqlite:///FILE.")
+    return parsed
+
+
+def _file(url: URL) -> str:
+    path = Path(url.database or "").absolute()
+    if path.is_dir():
+        raise DatabaseProblem(f"The database {path} is a directory; name a file.")
+    return str(path)
+
+
+def _sync_engine(url: URL) -> Engine:
+    driver, _ = _DRIVERS[url.get_backend_name()]
+    try:
+        engine = create_engine(url.set(drivername=driver), **_options(url))
+    except ModuleNotFoundError as error:
+        raise DatabaseProblem(
+            f"The database needs the package {error.name}; install it."
+        ) from error
+    _listen(engine)
+    return engine
+
+
+def _async_engine(url: URL) -> AsyncEngine:
+    _, driver = _DRIVERS[url.get_backend_name()]
+    engine = create_async_engine(url.set(drivername=driver), **_options(url))
+    _listen(engine.sync_engine)
+    return engine
+
+
+def _options(url: URL) -> dict[str, Any]:
+    if url.get_backend_name() != "sqlite":
+        return {}
+    # No pool: a connection left in one outlives its event loop, with its thread.
+    # Without an isolation level sqlite3 emits no BEGIN of its own, and DDL is transactional.
+    arguments = {"timeout": BUSY_SECONDS, "isolation_level": None}
+    return {"poolclass": NullPool, "connect_args": arguments}
+
+
+def _listen(engine: Engine) -> None:
+    if engine.dialect.name != "sqlite":
+        return
+
+    @event.listens_for(engine, "connect")
+    def configure(connection: Any, _record: object) -> None:
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA foreign_keys = ON")
+        cursor.execute("PRAGMA synchronous = NORMAL")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.exec_driver_sql(connection.get_execution_options().get("begin", "BEGIN"))
+
+
+@asynccontextmanager
+async def _writing(here: _Loop) -> AsyncIterator[None]:
+    if here.engine.dialect.name != "sqlite":
+        yield
+        return
+    if here.writing is asyncio.current_task():
+        raise RuntimeError("Database.begin() inside Database.begin(): use the outer connection.")
+    async with here.writer:
+        here.writing = asyncio.current_task()
+        try:
+            yield
+        finally:
+            here.writing = None
+
+
+def _migrate(engine: Engine, branches: Sequence[Branch], demo: bool) -> None:
+    with engine.connect() as connection:
+        if all(_revision(connection, b) == b.revisions[-1] for b in branches):
+            return
+    sqlite = engine.dialect.name == "sqlite"
+    if sqlite:
+        _write_ahead(str(engine.url.database))
+    immediate = engine.execution_options(begin="BEGIN IMMEDIATE")
+    with immediate.begin() as connection:
+        if not sqlite:
+            connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('migrations'))"))
+        for branch in branches:
+            new = _revision(connection, branch) is None
+            _upgrade(connection, branch)
+            if new and sqlite and demo and branch.seed:
+                branch.seed(connection)
+
+
+def _write_ahead(file: str) -> None:
+    """Readers beside a writer. The switch does not wait for other processes by itself."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    with closing(sqlite3.connect(file, timeout=BUSY_SECONDS)) as connection:
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise OperationalError("PRAGMA journal_mode = WAL", None, error) from error
+                time.sleep(0.02)
+
+
+def _revision(connection: Connection, branch: Branch) -> str | None:
+    if not inspect(connection).has_table(branch.version_table):
+        return None
+    statement = text(f"SELECT version_num FROM {branch.version_table}")
+    revision: str | None = connection.scalar(statement)
+    if revision is not None and revision not in branch.revisions:
+        raise DatabaseProblem(
+            f"The database was made by a newer version of this program ({branch.name} schema "
+            f"{revision}, known here up to {branch.revisions[-1]}). Nothing was changed; "
+            "update the program or name another database."
+        )
+    return revision
+
+
+def _upgrade(connection: Connection, branch: Branch) -> None:
+    from alembic.config import Config
+    from alembic.runtime.environment import EnvironmentContext
+    from alembic.script import ScriptDirectory
+
+    script = ScriptDirectory(str(branch.folder), version_locations=[str(branch.folder)])
+
+    def steps(revision: Any, _context: Any) -> Any:
+        return script._upgrade_revs("head", revision)
+
+    with EnvironmentContext(Config(), script, fn=steps) as environment:
+        environment.configure(connection=connection, version_table=branch.version_table)
+        environment.run_migrations()
+
+
+_SENTENCES = {
+    "not a database": "is not a SQLite database; nothing was changed. Move it away or name another",
+    "malformed": "is damaged; restore it from a copy or name another",
+    "unable to open": "cannot be opened: its folder is missing, or may not be read and written",
+    "readonly": "may only be read; nothing was written. Make it writable or name another",
+    "locked": "is in use by another program; nothing was written. Try again in a moment",
+    "full": "has no room left on its disk; nothing was written",
+}
+
+
+@contextmanager
+def _problems(url: URL) -> Iterator[None]:
+    try:
+        yield
+    except DatabaseError as error:
+        if type(error) not in (OperationalError, DatabaseError):
+            raise  # IntegrityError and its like speak of the statement, not of the database
+        where = url.database if url.get_backend_name() == "sqlite" else url.render_as_string()
+        said = str(error.orig).strip().split("\n")[0]
+        what = next((s for part, s in _SENTENCES.items() if part in said), f"failed: {said}")
+        raise DatabaseProblem(f"The database {where} {what}.") from error

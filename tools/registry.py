@@ -1,0 +1,5 @@
+"""The tools that the agent has. A new one is written in a module beside this one and listed here."""
+
+from tools.orders import compare_orders, get_delivery, get_order, list_orders
+
+TOOLS = (get_order, get_delivery, list_orders, compare_orders)

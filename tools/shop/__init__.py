@@ -1,0 +1,1 @@
+"""The shop: what it holds (`models`), how it is asked (`protocol`), where it lives (`sql`)."""

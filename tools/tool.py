@@ -1,0 +1,217 @@
+"""The decorator that makes an async function a tool, and what a tool gets.
+
+    @tool(subject="order_id", required=("status",), sentence="Order {order_id} is {status}.")
+    async def get_order(ctx: Context, order_id: OrderId) -> OrderView:
+        '''The model reads this docstring.'''
+
+Everything else follows from the signature: the strict JSON schema that the model sees, the
+validation of what it sends, and the fields that a card may name.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from string import Formatter
+from typing import Any, Literal, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from tools.shop.protocol import CustomerShop
+
+Effect = Literal["read", "write"]
+Card = Literal["always", "optional"]
+Arguments = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a tool knows besides its arguments; none of it can come from the model.
+
+    customer: who is asking, as authentication says.
+    shop: that customer's view of the shop; it raises `NotFound` for anything that is not theirs.
+    key: the idempotency key of a write, the same for every attempt at the same action.
+    db: the transaction in which a write runs. The tool never commits; the ledger does.
+    """
+
+    customer: str
+    shop: CustomerShop
+    key: str = ""
+    db: AsyncConnection | None = None
+
+
+class InvalidArguments(Exception):
+    """The model's arguments do not fit the tool's schema; the message says which and why."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool as the graph runs it; see `tool` for what the fields mean."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    strict: bool
+    validate: Callable[[str], BaseModel | dict[str, Any]]
+    run: Callable[[Context | None, Arguments, str], Awaitable[Any]]
+    returns: type[BaseModel] | None = None
+    effect: Effect = "read"
+    subject: str = ""
+    timeout: float | None = None
+    limit: int | None = None
+    identity: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    sentence: str = ""
+    card: Card = "always"
+    cost: Decimal | None = None
+    needs_customer: bool = True
+
+
+def placeholders(template: str) -> set[str]:
+    """The field names in a card's template. Raises ValueError when its braces do not match."""
+    return {name for _, name, _, _ in Formatter().parse(template) if name is not None}
+
+
+def tool(
+    *,
+    effect: Effect = "read",
+    subject: str = "",
+    timeout: float | None = None,
+    limit: int | None = None,
+    identity: tuple[str, ...] = (),
+    required: tuple[str, ...] = (),
+    sentence: str,
+    card: Card = "always",
+    cost: Decimal | None = None,
+) -> Callable[[Callable[..., Awaitable[BaseModel]]], Tool]:
+    """Declare a tool.
+
+    effect: "write" for what changes something; it then goes through the ledger.
+    subject: the parameter that says what a call is about (an order id). The result must carry a
+        field of the same name: an answer about anything else is refused as `wrong_subject`.
+    timeout: seconds; without it the deployment's setting counts.
+    limit: calls at once to the service behind it, in this process.
+    identity: for a write, the arguments that make two calls the same action.
+    required: fields of the result that every card must show.
+    sentence: the English default card; other languages stand in `tools/locales/`.
+    card: "optional" when an ok result may go unmentioned in the answer; a failure never may.
+    cost: what one call costs, in US dollars.
+
+    Raises TypeError at import when the declaration contradicts the function.
+    """
+
+    def declare(function: Callable[..., Awaitable[BaseModel]]) -> Tool:
+        arguments, returns = _models(function)
+        declared = Tool(
+            name=function.__name__,
+            description=_description(function, required, returns),
+            parameters=_strict_schema(arguments),
+            strict=True,
+            validate=_validator(arguments),
+            run=_runner(function, returns),
+            returns=returns,
+            effect=effect,
+            subject=subject,
+            timeout=timeout,
+            limit=limit,
+            identity=identity,
+            required=required,
+            sentence=sentence,
+            card=card,
+            cost=cost,
+        )
+        _check(declared, set(arguments.model_fields))
+        return declared
+
+    return declare
+
+
+def _models(function: Callable[..., Any]) -> tuple[type[BaseModel], type[BaseModel]]:
+    hints = get_type_hints(function, include_extras=True)
+    returns = hints.pop("return", None)
+    if not (inspect.iscoroutinefunction(function) and isinstance(returns, type)):
+        raise TypeError(f"{function.__name__} must be async and return a pydantic model.")
+    fields = {
+        name: (hints[name], ... if parameter.default is parameter.empty else parameter.default)
+        for name, parameter in list(inspect.signature(function).parameters.items())[1:]
+    }
+    arguments: type[BaseModel] = create_model(
+        function.__name__,
+        __config__=ConfigDict(extra="forbid", strict=True),
+        **fields,  # type: ignore[call-overload]
+    )
+    return arguments, returns
+
+
+def _description(
+    function: Callable[..., Any], required: tuple[str, ...], returns: type[BaseModel]
+) -> str:
+    optional = [name for name in returns.model_fields if name not in required]
+    return (
+        f"{inspect.cleandoc(function.__doc__ or '')}\n\n"
+        f"Card placeholders: required {_braced(required)}; optional {_braced(optional)}."
+    )
+
+
+def _braced(names: tuple[str, ...] | list[str]) -> str:
+    return ", ".join(f"{{{name}}}" for name in names) or "none"
+
+
+def _strict_schema(arguments: type[BaseModel]) -> dict[str, Any]:
+    """The schema in the form that strict tool calling asks for: closed, every property required."""
+    schema = arguments.model_json_schema()
+    schema.pop("title", None)
+    schema["additionalProperties"] = False
+    schema["required"] = list(schema.setdefault("properties", {}))
+    for property_ in schema["properties"].values():
+        property_.pop("title", None)
+        property_.pop("default", None)
+    return schema
+
+
+def _validator(arguments: type[BaseModel]) -> Callable[[str], BaseModel]:
+    def validate(text: str) -> BaseModel:
+        try:
+            return arguments.model_validate_json(text, strict=True)
+        except ValidationError as error:
+            raise InvalidArguments(sentence_of(error)) from None
+
+    return validate
+
+
+def sentence_of(error: ValidationError) -> str:
+    """Says what was wrong with which argument, without repeating the values."""
+    problems = [
+        f"{'.'.join(map(str, problem['loc'])) or 'arguments'}: {problem['msg']}"
+        for problem in error.errors(include_url=False, include_input=False, include_context=False)
+    ]
+    return "The arguments do not fit: " + "; ".join(problems[:5]) + "."
+
+
+def _runner(
+    function: Callable[..., Awaitable[BaseModel]], returns: type[BaseModel]
+) -> Callable[[Context | None, Arguments, str], Awaitable[Any]]:
+    async def run(ctx: Context | None, arguments: Arguments, call_id: str) -> Any:
+        result = await function(ctx, **arguments)
+        if not isinstance(result, returns):
+            raise TypeError(f"{function.__name__} did not return a {returns.__name__}.")
+        return result.model_dump(mode="json")
+
+    return run
+
+
+def _check(tool: Tool, parameters: set[str]) -> None:
+    assert tool.returns is not None
+    fields = set(tool.returns.model_fields)
+    named = {tool.subject} if tool.subject else set()
+    wrong = {
+        "subject is no parameter": named - parameters,
+        "subject is no field of the result": named - fields,
+        "identity is no parameter": set(tool.identity) - parameters,
+        "required is no field of the result": set(tool.required) - fields,
+        "placeholder is no field of the result": placeholders(tool.sentence) - fields,
+        "required is missing in the sentence": set(tool.required) - placeholders(tool.sentence),
+    }
+    if problems := [f"{what}: {sorted(names)}" for what, names in wrong.items() if names]:
+        raise TypeError(f"@tool {tool.name}: {'; '.join(problems)}")
