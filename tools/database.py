@@ -11,7 +11,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -104,6 +104,10 @@ class Database:
                 await connection.execution_options(begin="BEGIN IMMEDIATE")
                 async with connection.begin():
                     yield connection
+
+    def problems(self) -> AbstractContextManager[None]:
+        """Says what another library finds wrong with this database as a DatabaseProblem."""
+        return _problems(self._url)
 
     async def close(self) -> None:
         """Closes what the running event loop has open. The next use opens it again."""
@@ -295,10 +299,10 @@ _SENTENCES = {
 def _problems(url: URL) -> Iterator[None]:
     try:
         yield
-    except DatabaseError as error:
-        if type(error) not in (OperationalError, DatabaseError):
+    except (DatabaseError, sqlite3.DatabaseError) as error:
+        if type(error).__name__ not in ("OperationalError", "DatabaseError"):
             raise  # IntegrityError and its like speak of the statement, not of the database
         where = url.database if url.get_backend_name() == "sqlite" else url.render_as_string()
-        said = str(error.orig).strip().split("\n")[0]
+        said = str(getattr(error, "orig", error)).strip().split("\n")[0]
         what = next((s for part, s in _SENTENCES.items() if part in said), f"failed: {said}")
         raise DatabaseProblem(f"The database {where} {what}.") from error

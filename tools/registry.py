@@ -1,4 +1,4 @@
-"""The tools that the agent has. A new one is written in a module beside this one and listed here."""
+"""The tools that the agent has. A new one is written in a module of this folder, and listed."""
 
 from tools.orders import compare_orders, get_delivery, get_order, list_orders
 

@@ -33,6 +33,10 @@ class ImportProblem(Exception):
         super().__init__("\n  ".join(lines))
 
 
+class NotEmpty(ImportProblem):
+    """An empty shop was to begin where orders are."""
+
+
 @dataclass(frozen=True)
 class ShopFile:
     """A file's checked content. In customers a blank field means: not said, keep what is known."""
@@ -94,7 +98,7 @@ async def has_orders(database: Database) -> bool:
 def write_shop(connection: Connection, shop_file: ShopFile, empty: bool = False) -> ImportReport:
     """`import_shop` within a transaction that is open already."""
     if empty and _any_order(connection):
-        raise ImportProblem(shop_file.name, ["The shop has orders already; it is not empty."])
+        raise NotEmpty(shop_file.name, ["The shop has orders already; it is not empty."])
     rows = connection.execute(select(orders.c.order_id, orders.c.customer_id))
     owners = {row.order_id: row.customer_id for row in rows}
     taken = [o for o in shop_file.orders if owners.get(o.order_id, o.customer_id) != o.customer_id]

@@ -1,0 +1,237 @@
+"""The answer: the model's words where they are allowed, the shop's values everywhere else."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import ValidationError
+from typing_extensions import TypedDict
+
+from agent.answer import draft as drafts
+from agent.answer.cards import Record, Spoken, records
+from agent.answer.draft import Draft
+from agent.answer.render import card_text, fields_in, fill, literal_words, plain_text
+from agent.answer.words import FreeWords, card_allows
+from agent.calls import Failure, ToolCall, ToolResult
+from agent.state import Results
+from tools.locales import DEFAULT, Locale, clean, locale
+from tools.tool import Tool
+
+
+class Card(TypedDict):
+    """The part of an answer that speaks of one result; `values` are the result's own."""
+
+    call_id: str
+    tool: str
+    subject: str
+    text: str
+    values: dict[str, Any]
+    source: Literal["model", "default"]
+
+
+class Answer(TypedDict):
+    turn: int
+    status: Literal["answered", "failed"]
+    message: str
+    locale: str
+    cards: list[Card]
+    error: Failure | None
+
+
+@dataclass(frozen=True)
+class Material:
+    """All that an answer is made of.
+
+    draft: the model's last message, None when there is none (`failure`, or the round limit).
+    earlier: ok results of earlier turns by call id, for cards that speak of them.
+    named: order ids that the thread has spoken of before.
+    """
+
+    turn: int
+    question: str
+    draft: str | None
+    calls: Sequence[ToolCall]
+    results: Results
+    failure: Failure | None = None
+    earlier: Mapping[str, ToolResult] = field(default_factory=dict)
+    named: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Composer:
+    """Composes answers for the tools of one graph."""
+
+    tools: Mapping[str, Tool]
+
+    def compose(self, material: Material) -> Answer:
+        draft = drafts.read(material.draft) if material.draft is not None else None
+        speech = locale(draft.locale if draft else DEFAULT)
+        spoken = Spoken(records(material.calls, material.results), self.tools)
+        binder = _Binder(self.tools, speech, spoken, material.earlier)
+        cards = binder.cards(draft)
+        parts = [card["text"] for card in cards]
+        if draft is not None:
+            opening, closing = self._free_words(draft, speech, spoken, material)
+            parts = [*opening, *parts, *closing]
+        elif material.draft is not None and not spoken.records:
+            parts = self._prose(clean(material.draft), speech, material)
+        parts += self._ending(material, speech)
+        return Answer(
+            turn=material.turn,
+            status="failed" if material.failure else "answered",
+            message="\n".join(parts) or str(speech.sentence("answer", "nothing")),
+            locale=speech.name,
+            cards=cards,
+            error=material.failure,
+        )
+
+    def _free_words(
+        self, draft: Draft, speech: Locale, spoken: Spoken, material: Material
+    ) -> tuple[list[str], list[str]]:
+        check = self._check(speech, material, spoken)
+        opening, closing = clean(draft.opening), clean(draft.closing)
+        return (
+            [opening] if opening and check.allows(opening) else [],
+            [closing] if closing and check.allows(closing) else [],
+        )
+
+    def _prose(self, text: str, speech: Locale, material: Material) -> list[str]:
+        """The model's own words instead of a draft, where free words would be shown too."""
+        is_json = text.startswith(("{", "[", "`"))
+        allowed = text and not is_json and self._check(speech, material, None).allows(text)
+        return [text] if allowed else []
+
+    def _check(self, speech: Locale, material: Material, spoken: Spoken | None) -> FreeWords:
+        ok = [record for record in spoken.records if record.ok] if spoken else []
+        named = () if ok else material.named
+        return FreeWords.of(speech, [material.question, *named], {r.result["tool"] for r in ok})
+
+    def _ending(self, material: Material, speech: Locale) -> list[str]:
+        if material.failure is not None:
+            return [_required(speech, "turn", material.failure["kind"], "model_unavailable")]
+        if material.draft is None:
+            return [_required(speech, "answer", "limit")]
+        return []
+
+
+@dataclass(frozen=True)
+class _Binder:
+    """Binds each card to the one result that its call id names."""
+
+    tools: Mapping[str, Tool]
+    speech: Locale
+    spoken: Spoken
+    earlier: Mapping[str, ToolResult]
+
+    def cards(self, draft: Draft | None) -> list[Card]:
+        """The model's cards in its order, then a default card for every result without one."""
+        cards: dict[str, Card] = {}
+        for card in draft.cards if draft else ():
+            found = self._find(card.call_id)
+            if found and found[0] not in cards:
+                cards[found[0]] = self._card(found[1], clean(card.text))
+        rest = [r for r in self.spoken.records if _key(r) not in cards]
+        must = [r for r in rest if not (r.ok and self._optional(r))]
+        silent = draft is None and not must and not cards
+        for record in rest if silent else must:
+            cards[_key(record)] = self._card(record.result, "")
+        return list(cards.values())
+
+    def _find(self, call_id: str) -> tuple[str, ToolResult] | None:
+        if record := self.spoken.find(call_id):
+            return _key(record), record.result
+        earlier = self.earlier.get(call_id)
+        if earlier is not None and self._still_fits(earlier):
+            return f"earlier/{call_id}", earlier
+        return None
+
+    def _still_fits(self, result: ToolResult) -> bool:
+        """Whether a kept result is one that today's tool of that name could have returned."""
+        tool = self.tools.get(result["tool"])
+        if tool is None or tool.returns is None:
+            return tool is not None
+        try:
+            tool.returns.model_validate(result["data"])
+        except ValidationError:
+            return False
+        return True
+
+    def _optional(self, record: Record) -> bool:
+        tool = self.tools.get(record.result["tool"])
+        return tool is not None and tool.card == "optional"
+
+    def _card(self, result: ToolResult, template: str) -> Card:
+        if result["status"] == "error":
+            return _made(result, self._failure(result), {}, "default")
+        tool = self.tools.get(result["tool"])
+        if tool is None or tool.returns is None:
+            return _made(result, plain_text(result["data"]), {}, "default")
+        data = tool.returns.model_validate(result["data"])
+        usable = self._usable(template, tool, result)
+        text = template if usable else self._default(tool)
+        values = {name: result["data"][name] for name in fields_in(text)}
+        return _made(
+            result,
+            _tidy(card_text(text, data, self.speech)),
+            values,
+            "model" if usable else "default",
+        )
+
+    def _default(self, tool: Tool) -> str:
+        return self.speech.sentence("cards", tool.name) or tool.sentence
+
+    def _usable(self, template: str, tool: Tool, result: ToolResult) -> bool:
+        assert tool.returns is not None
+        fields = set(fields_in(template))
+        literal = literal_words(template)
+        others = {r.result["subject"] for r in self.spoken.records} - {result["subject"], ""}
+        return (
+            bool(fields)
+            and set(tool.required) <= fields <= set(tool.returns.model_fields)
+            and not {"{", "}"} & set(literal)
+            and card_allows(literal, self.speech, others)
+        )
+
+    def _failure(self, result: ToolResult) -> str:
+        kind, message = result["error"]["kind"], result["error"]["message"]
+        what = self._what(result)
+        bare = f"{kind}_bare" if not result["subject"] else kind
+        sentence = self.speech.sentence("error", bare) or _required(self.speech, "error", kind)
+        subject = self.speech.value(result["subject"])
+        words = {"subject": subject, "message": self.speech.value(message)}
+        return fill(sentence, {**words, "what": fill(what, words)})
+
+    def _what(self, result: ToolResult) -> str:
+        """What a call was about, in words; a name that the model made up is not repeated."""
+        general = _required(self.speech, "what", "one_thing")
+        if result["tool"] not in self.tools:
+            return general
+        what = self.speech.sentence("what", result["tool"]) or result["tool"].replace("_", " ")
+        return general if "{subject}" in what and not result["subject"] else what
+
+
+def _made(
+    result: ToolResult, text: str, values: dict[str, Any], source: Literal["model", "default"]
+) -> Card:
+    return Card(
+        call_id=result["call_id"],
+        tool=result["tool"],
+        subject=result["subject"],
+        text=text,
+        values=values,
+        source=source,
+    )
+
+
+def _tidy(text: str) -> str:
+    """A list that stands on lines of its own leaves the sentence's full stop behind."""
+    return "\n".join(line.rstrip() for line in text.strip().splitlines() if line.strip(" ."))
+
+
+def _key(record: Record) -> str:
+    return str(record.place)
+
+
+def _required(speech: Locale, section: str, *keys: str) -> str:
+    """The first sentence that the language (or English, which lies below it) has."""
+    return next(text for key in keys if (text := speech.sentence(section, key)) is not None)

@@ -1,0 +1,65 @@
+"""Templates filled with the values of one result, and nothing else."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal, get_origin
+
+from pydantic import BaseModel
+
+from tools.locales import Locale, clean
+
+PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+TEXT_LIMIT = 4000
+
+
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """Puts each value in its placeholder in one pass: braces inside a value stay what they are."""
+    return PLACEHOLDER.sub(lambda match: values[match[1]], template)
+
+
+def fields_in(template: str) -> list[str]:
+    return PLACEHOLDER.findall(template)
+
+
+def literal_words(template: str) -> str:
+    """The template without its placeholders: all that the model typed itself."""
+    return PLACEHOLDER.sub(" ", template)
+
+
+def card_text(template: str, data: BaseModel, locale: Locale) -> str:
+    """The card of one result. Raises KeyError when the template names a field that it lacks."""
+    values = {name: _shown(name, data, locale) for name in fields_in(template)}
+    return fill(template, values)
+
+
+def plain_text(data: Any) -> str:
+    """The card of a tool that declares no fields: its output, kept to one readable piece."""
+    return clean(str(data))[:TEXT_LIMIT]
+
+
+def _shown(name: str, data: BaseModel, locale: Locale) -> str:
+    field = type(data).model_fields[name]
+    value = getattr(data, name)
+    if isinstance(value, list | tuple):
+        return _listed([_entry(entry, locale) for entry in value], locale)
+    if isinstance(value, str) and get_origin(field.annotation) is Literal:
+        return locale.enumeration(name, value)
+    return locale.value(value, getattr(data, "currency", None))
+
+
+def _entry(entry: object, locale: Locale) -> str:
+    if not isinstance(entry, BaseModel):
+        return locale.value(entry)
+    english = getattr(type(entry), "line", "")
+    return card_text(locale.sentence("lines", type(entry).__name__) or english, entry, locale)
+
+
+def _listed(entries: list[str], locale: Locale) -> str:
+    """None, one in the sentence, or several on lines of their own."""
+    if not entries:
+        return locale.value(None)
+    if len(entries) == 1:
+        return entries[0]
+    if all(len(entry) <= 20 for entry in entries):
+        return ", ".join(entries)
+    return "".join(f"\n- {entry}" for entry in entries) + "\n"

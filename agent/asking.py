@@ -1,0 +1,60 @@
+"""Asking the model until one whole response is there, a few times at most."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.runnables import RunnableConfig
+
+from agent import progress
+from agent.admission import BrokenResponse, admit
+from agent.calls import ToolCall
+from agent.history.check import BrokenHistory, check
+from agent.wire.client import Client, ModelUnavailable
+
+TRIES = 3
+
+
+class TurnFailed(Exception):
+    """The turn cannot go on. `kind` names the sentence that the customer is told."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+@dataclass(frozen=True)
+class Response:
+    """One whole response: its calls, or its last words."""
+
+    message: AIMessage
+    calls: list[ToolCall]
+
+    @property
+    def text(self) -> str:
+        refusals = [
+            str(block["refusal"])
+            for block in self.message.content
+            if isinstance(block, dict) and "refusal" in block
+        ]
+        return self.message.text or " ".join(refusals)
+
+
+async def ask(
+    client: Client, history: Sequence[AnyMessage], round: int, config: RunnableConfig
+) -> Response:
+    """One completed response to a history that was checked. Raises TurnFailed."""
+    try:
+        check(history)
+    except BrokenHistory as broken:
+        raise TurnFailed("broken_history", str(broken)) from None
+    for _ in range(TRIES):
+        try:
+            message = await client.respond(history, config)
+            return Response(message, admit(message, round=round))
+        except ModelUnavailable as error:
+            raise TurnFailed("model_unavailable", str(error)) from error
+        except BrokenResponse as broken:
+            progress.tell("retry", "", "", "", broken.kind)
+            last = broken
+    raise TurnFailed(last.kind, f"{last} It was asked {TRIES} times; nothing of it ran.")

@@ -1,0 +1,86 @@
+"""`support-agent`: the agent, its shop and its operation on the command line.
+
+Exit codes: 0 done; 1 the work says no; 2 wrong usage or unreadable input; 3 a confirmation is
+pending; 4 trouble outside the agent. Commands import what they need when they run.
+"""
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+COMMANDS = {
+    "ask": "agent.cli.ask:ask",
+    "chat": "agent.cli.ask:chat",
+    "orders": "agent.cli.orders:orders",
+}
+
+
+class _Lazy(click.Group):
+    """A group whose commands are imported when they are named."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, name = COMMANDS[cmd_name].split(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--traceback", is_flag=True, help="Show where an unexpected error came from.")
+@click.version_option(package_name="support-agent")
+def cli(traceback: bool) -> None:
+    """A customer-support agent that answers for several orders at once."""
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """The console script: whatever happens, a person gets a sentence, a program an exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        _check_encoding(arguments)
+        sys.exit(cli.main(arguments, prog_name="support-agent", standalone_mode=False) or 0)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        _say("Stopped. Nothing more was done.")
+        sys.exit(130)
+    except Exception as error:
+        if "--traceback" in arguments:
+            raise
+        _say(*_sentence(error))
+        sys.exit(_exit_code(error))
+
+
+def _check_encoding(arguments: list[str]) -> None:
+    """Bytes that are no text arrive as halves of characters, which no file or server takes."""
+    for place, argument in enumerate(arguments, start=1):
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise click.UsageError(f"Argument {place} is not text in this locale.") from None
+
+
+def _sentence(error: Exception) -> tuple[str, ...]:
+    if _exit_code(error) == 2:
+        return (str(error),)
+    return (
+        f"Something unexpected happened ({type(error).__name__}); this command was not finished.",
+        "Run it as `support-agent --traceback …` to see where.",
+    )
+
+
+def _exit_code(error: Exception) -> int:
+    from agent.problems import Problem
+    from tools.database import DatabaseProblem
+
+    return 2 if isinstance(error, Problem | DatabaseProblem) else 1
+
+
+def _say(*lines: str) -> None:
+    click.echo("\n".join(lines), err=True)

@@ -1,0 +1,93 @@
+"""`ask` and `chat`: a customer's side of the conversation."""
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from agent.cli.session import Session
+
+customer_option = click.option("--customer", help="Who is asking; SUPPORT_CUSTOMER by default.")
+thread_option = click.option("--thread", help="The conversation to go on with.")
+
+
+@click.command()
+@click.argument("text")
+@customer_option
+@thread_option
+@click.option("--json", "as_json", is_flag=True, help="Print the whole turn as one JSON object.")
+def ask(text: str, customer: str | None, thread: str | None, as_json: bool) -> int:
+    """Ask one question and print the answer."""
+    return asyncio.run(_ask(text, customer, thread, as_json))
+
+
+@click.command()
+@customer_option
+@thread_option
+def chat(customer: str | None, thread: str | None) -> int:
+    """Talk with the agent; an empty line or Ctrl-D ends it."""
+    from agent import settings
+    from agent.cli.session import open_session
+
+    # The prompt stands between the runs of the loop: a thread that waits for a line cannot be
+    # stopped, and would keep the process from ending at Ctrl-C.
+    with asyncio.Runner() as runner:
+        opened = open_session(settings.load(), customer)
+        session = runner.run(opened.__aenter__())
+        try:
+            _converse(runner, session, thread)
+        finally:
+            runner.run(opened.__aexit__(None, None, None))
+    return 0
+
+
+async def _ask(text: str, customer: str | None, thread: str | None, as_json: bool) -> int:
+    from agent import settings
+    from agent.problems import check_question
+
+    check_question(text)
+    from agent.cli.screen import Progress, show_answer
+    from agent.cli.session import open_session
+
+    async with open_session(settings.load(), customer) as session:
+        thread_id = await session.thread(thread)
+        _tell_thread(thread, thread_id)
+        turn = await session.ask(thread_id, text, Progress())
+    if as_json:
+        click.echo(json.dumps(turn, ensure_ascii=False, indent=2))
+    else:
+        show_answer(turn)
+    return _exit_code(turn)
+
+
+def _converse(runner: asyncio.Runner, session: "Session", thread: str | None) -> None:
+    from agent.cli.screen import Progress, show_answer
+    from agent.problems import Problem
+
+    thread_id = runner.run(session.thread(thread))
+    _tell_thread(thread, thread_id)
+    while text := _line():
+        try:
+            show_answer(runner.run(session.ask(thread_id, text, Progress())))
+        except Problem as problem:
+            click.echo(str(problem), err=True)
+
+
+def _line() -> str:
+    try:
+        return str(click.prompt("you", default="", show_default=False, err=True)).strip()
+    except click.Abort as ended:
+        if isinstance(ended.__context__, EOFError):  # Ctrl-D, not Ctrl-C
+            return ""
+        raise
+
+
+def _tell_thread(wanted: str | None, thread_id: str) -> None:
+    if wanted is None:
+        click.echo(f"thread {thread_id}", err=True)
+
+
+def _exit_code(turn: dict[str, Any]) -> int:
+    return {"failed": 1, "awaiting_confirmation": 3}.get(turn["status"], 0)

@@ -1,0 +1,77 @@
+"""`orders`: the operator's side of the shop. Imports neither the graph nor a model's client."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import click
+
+
+@click.group()
+def orders() -> None:
+    """Load a shop's orders, and look at everybody's."""
+
+
+@orders.command("import")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--empty", is_flag=True, help="Begin with an empty shop instead of the demo's.")
+def import_(file: Path, empty: bool) -> int:
+    """Load orders from a JSON or CSV file: all of them, or none."""
+    return asyncio.run(_import(file, empty))
+
+
+@orders.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+def list_(as_json: bool) -> int:
+    """List everybody's orders."""
+    return asyncio.run(_list(as_json))
+
+
+async def _import(file: Path, empty: bool) -> int:
+    from agent import settings
+    from agent.problems import Problem
+    from agent.store import open_database
+    from tools.shop.importer import ImportProblem, NotEmpty, import_shop, read_shop_file
+
+    database = open_database(settings.load().database_url)
+    try:
+        shop_file = await asyncio.to_thread(read_shop_file, file)
+        done = await import_shop(database, shop_file, empty=empty)
+    except NotEmpty as problem:
+        click.echo(str(problem), err=True)
+        return 1
+    except ImportProblem as problem:
+        raise Problem(str(problem)) from None
+    finally:
+        await database.close()
+    click.echo(
+        f"Loaded {done.orders} orders ({done.replaced} of them replaced), {done.items} items,"
+        f" {done.parcels} parcels, {done.customers} customers."
+    )
+    if done.unknown:
+        click.echo(f"Passed over, because unknown: {', '.join(done.unknown)}.", err=True)
+    return 0
+
+
+async def _list(as_json: bool) -> int:
+    from agent import settings
+    from agent.store import open_database
+    from tools.shop.sql import SqlShop
+
+    database = open_database(settings.load().database_url)
+    try:
+        found = await SqlShop(database).all_orders()
+    finally:
+        await database.close()
+    rows = [order.model_dump(mode="json") for order in found]
+    if as_json:
+        click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
+    else:
+        for row in rows:
+            click.echo(
+                "  ".join(
+                    str(row[name])
+                    for name in ("order_id", "customer_id", "status", "total", "currency")
+                )
+            )
+    return 0

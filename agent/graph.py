@@ -1,0 +1,97 @@
+"""The graph: a turn from the customer's message to the answer.
+
+START → settle → model ──Send per call──▶ call ──▶ join ──▶ model
+                   └────────▶ answer → END
+"""
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+
+from agent import settings as settings_
+from agent.answer.compose import Composer
+from agent.identity import Identity, authenticated
+from agent.journal import Journal
+from agent.nodes import Errand, Nodes, entry
+from agent.perform import Performer
+from agent.settings import Settings
+from agent.state import Question, State
+from agent.store import open_database
+from agent.toolbox import AnyTool, schemas, toolbox
+from agent.turn import Ending
+from agent.wire.client import client
+from tools.database import Database
+from tools.policy import instructions
+from tools.registry import TOOLS
+from tools.shop.protocol import Shop
+from tools.shop.sql import SqlShop
+
+STEPS_PER_ROUND = 3  # model, call, join
+
+Graph = CompiledStateGraph[State, None, Question, State]
+
+
+def build_graph(
+    *,
+    model: BaseChatModel | None = None,
+    tools: Iterable[AnyTool] | None = None,
+    checkpointer: BaseCheckpointSaver[Any] | None = None,
+    database: Database | str | None = None,
+    shop: Shop | None = None,
+    identity: Identity | None = None,
+    settings: Settings | None = None,
+) -> Graph:
+    """A support agent as a LangGraph graph; without arguments, the one that the settings describe.
+
+    model: any LangChain chat model. tools: ours, or any LangChain tools. shop: what our tools look
+    into; without one, the shop in the database. database: where the journal is kept; without one no
+    journal is kept and nothing can be written. identity: who is asking; without one, whoever the
+    server authenticated. Raises Problem for settings that contradict each other.
+    """
+    settings = settings or settings_.load()
+    if isinstance(database, str):
+        database = open_database(database)
+    shop = shop or SqlShop(database or open_database(settings.database_url))
+    box = toolbox(TOOLS if tools is None else tools)
+    nodes = Nodes(
+        client=client(model, schemas(box), instructions().text, settings),
+        tools=box,
+        performer=Performer(box, shop, settings.tool_timeout),
+        composer=Composer(box),
+        identity=identity or authenticated(settings),
+        journal=Journal(database) if database else None,
+        settings=settings,
+    )
+    graph = (
+        StateGraph(State, input_schema=Question)
+        .add_node("settle", nodes.settle)
+        .add_node("model", nodes.model, destinations=("call", "answer"))
+        .add_node("call", nodes.call, input_schema=Errand)
+        .add_node("join", nodes.join)
+        .add_node("answer", nodes.answer, input_schema=Ending)
+        .add_conditional_edges(START, entry, ["settle", "model"])
+        .add_edge("settle", "model")
+        .add_edge("call", "join")
+        .add_edge("join", "model")
+        .add_edge("answer", END)
+        .compile(checkpointer=checkpointer, name="support-agent")
+    )
+    return graph.with_config(recursion_limit=STEPS_PER_ROUND * (settings.max_rounds + 2))
+
+
+@cache
+def _deployed() -> Graph:
+    settings = settings_.load()
+    return build_graph(settings=settings, database=settings.database_url)
+
+
+def __getattr__(name: str) -> Graph:
+    """`agent.graph.graph`, the graph of this deployment, built when it is first asked for."""
+    if name == "graph":
+        return _deployed()
+    raise AttributeError(name)

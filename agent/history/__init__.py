@@ -1,0 +1,1 @@
+"""What a conversation must look like before it is sent to a model."""

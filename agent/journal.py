@@ -1,0 +1,156 @@
+"""What happened in each thread: whose it is, what was asked, every call and its result.
+
+The graph's state holds one turn; this table outlives it. A round's calls are written together in
+one transaction, keyed by thread, turn, round and call id, since ids alone repeat.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Select, func, select, update
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from agent import tables
+from agent.calls import ToolCall, ToolResult, key_of
+from agent.state import Results
+from tools.database import Database
+
+
+class NoSuchThread(Exception):
+    """The thread is somebody else's, or nobody began it: the two are not told apart."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question: the id of its message, and what it says."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Journal:
+    """The journal in the database. `customer` is "" where nobody is signed in."""
+
+    database: Database
+
+    async def begin_turn(self, thread: str, customer: str, asked: Asked) -> int:
+        """Notes a turn and returns its number, counted from 1 in the thread, never used again.
+
+        A step that runs again after a crash gets the number that its question has. A question
+        told again from an old checkpoint, after its turn had ended, is a new turn. The first turn
+        makes the thread its customer's. Raises NoSuchThread.
+        """
+        now = _now()
+        async with self.database.begin() as db:
+            begun = {"thread_id": thread, "customer_id": customer, "begun_at": now}
+            await _write(db, tables.threads, [begun], replace=False)
+            if await _owner(db, thread) != customer:
+                raise NoSuchThread
+            if number := await _open_turn(db, thread, asked.id):
+                return number
+            number = 1 + (await db.scalar(_newest_turn(thread)) or 0)
+            row = {"thread_id": thread, "turn": number, "begun_at": now}
+            turn = {**row, "question_id": asked.id, "question": asked.text}
+            await _write(db, tables.turns, [turn], replace=False)
+        return number
+
+    async def end_turn(self, thread: str, turn: int, answer: Mapping[str, Any]) -> None:
+        here = (tables.turns.c.thread_id == thread) & (tables.turns.c.turn == turn)
+        ended = update(tables.turns).where(here).values(answer=dict(answer), ended_at=_now())
+        async with self.database.begin() as db:
+            await db.execute(ended)
+
+    async def keep(
+        self, thread: str, turn: int, calls: Sequence[ToolCall], results: Results
+    ) -> None:
+        """Keeps a round's results; a step that runs again leaves what it told last."""
+        rows = [
+            {
+                "thread_id": thread,
+                "turn": turn,
+                "round": call["round"],
+                "call_id": call["call_id"],
+                "place": place,
+                "subject": results[key_of(call)]["subject"],
+                "call": dict(call),
+                "result": dict(results[key_of(call)]),
+            }
+            for place, call in enumerate(calls)
+        ]
+        async with self.database.begin() as db:
+            await _write(db, tables.calls, rows, replace=True)
+
+    async def results(self, thread: str, turn: int, calls: Sequence[ToolCall]) -> Results:
+        """What is kept of these calls of one turn, by `round/call_id`; the very same calls only."""
+        query = select(tables.calls).where(
+            tables.calls.c.thread_id == thread, tables.calls.c.turn == turn
+        )
+        async with self.database.connect() as db:
+            rows = (await db.execute(query)).mappings().all()
+        return {key_of(row["call"]): row["result"] for row in rows if row["call"] in calls}
+
+    async def earlier(self, thread: str, turn: int, ids: Sequence[str]) -> dict[str, ToolResult]:
+        """The newest result of each call id in the turns before this one, where it was ok."""
+        c = tables.calls.c
+        query = (
+            select(c.call_id, c.result)
+            .where(c.thread_id == thread, c.turn < turn, c.call_id.in_(ids))
+            .order_by(c.turn, c.round)
+        )
+        async with self.database.connect() as db:
+            newest: dict[str, ToolResult] = dict(iter(await db.execute(query)))
+        return {call_id: result for call_id, result in newest.items() if result["status"] == "ok"}
+
+    async def named(self, thread: str, turn: int) -> list[str]:
+        """The subjects that the thread has spoken of before this turn."""
+        c = tables.calls.c
+        query = select(c.subject).distinct().where(c.thread_id == thread, c.turn < turn)
+        async with self.database.connect() as db:
+            return [subject for subject in (await db.scalars(query)) if subject]
+
+    async def owner(self, thread: str) -> str | None:
+        """The customer who began the thread; None when nobody did."""
+        async with self.database.connect() as db:
+            return await _owner(db, thread)
+
+
+async def _owner(db: AsyncConnection, thread: str) -> str | None:
+    query = select(tables.threads.c.customer_id).where(tables.threads.c.thread_id == thread)
+    return (await db.execute(query)).scalar_one_or_none()
+
+
+def _newest_turn(thread: str) -> Select[tuple[int]]:
+    return select(func.max(tables.turns.c.turn)).where(tables.turns.c.thread_id == thread)
+
+
+async def _open_turn(db: AsyncConnection, thread: str, question_id: str) -> int | None:
+    c = tables.turns.c
+    here = (c.thread_id == thread, c.question_id == question_id, c.ended_at.is_(None))
+    number: int | None = await db.scalar(select(func.max(c.turn)).where(*here))
+    return number
+
+
+async def _write(
+    db: AsyncConnection, table: Any, rows: Sequence[dict[str, Any]], *, replace: bool
+) -> None:
+    """Inserts rows; those that are there stay, or are replaced. Both dialects spell it alike."""
+    if not rows:
+        return
+    insert = (sqlite_insert if db.dialect.name == "sqlite" else postgresql_insert)(table)
+    key = [column.name for column in table.primary_key]
+    changed = {name: insert.excluded[name] for name in rows[0] if name not in key}
+    written = (
+        insert.on_conflict_do_update(index_elements=key, set_=changed)
+        if replace
+        else insert.on_conflict_do_nothing()
+    )
+    await db.execute(written, rows)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()

@@ -1,0 +1,72 @@
+"""How calls and results stand in the conversation that goes back to the model.
+
+Ids are derived from the question's own id, so a step that runs again replaces its messages instead
+of adding to them.
+"""
+
+import json
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+
+from agent.calls import ToolCall, ToolResult, output_of
+
+ASIDE = ".aside"
+# Free words beside calls would reach people unchecked; calls are written anew below.
+DROPPED = {"text", "output_text", "refusal", "tool_use", "input_json_delta"}
+
+
+def asking(response: AIMessage, calls: list[ToolCall], question_id: str) -> AIMessage:
+    """The response as history: its reasoning and its calls, arguments in strict JSON."""
+    written = {call["call_id"]: json.dumps(_object(call), ensure_ascii=False) for call in calls}
+    blocks = response.content if isinstance(response.content, list) else []
+    return AIMessage(
+        content=[_block(block, written) for block in blocks if _is_kept(block)] or "",
+        tool_calls=[
+            {
+                "type": "tool_call",
+                "id": call["call_id"],
+                "name": call["name"],
+                "args": _object(call),
+            }
+            for call in calls
+        ],
+        response_metadata={"id": calls[0]["response_id"]},
+        id=f"{question_id}.{calls[0]['round']}",
+    )
+
+
+def telling(call: ToolCall, result: ToolResult, question_id: str) -> ToolMessage:
+    """One result, under the id of its call."""
+    return ToolMessage(
+        content=json.dumps(output_of(result), ensure_ascii=False),
+        tool_call_id=call["call_id"],
+        name=call["name"],
+        status="success" if result["status"] == "ok" else "error",
+        id=f"{question_id}.{call['round']}.{call['call_id']}",
+    )
+
+
+def saying(text: str, question_id: str, *, aside: bool = False) -> AIMessage:
+    """What the customer reads. `aside`: to a question that did not become part of the thread."""
+    return AIMessage(content=text, id=f"{question_id}{ASIDE if aside else '.answer'}")
+
+
+def is_aside(message: BaseMessage) -> bool:
+    return bool(message.id) and str(message.id).endswith(ASIDE)
+
+
+def _object(call: ToolCall) -> dict[str, Any]:
+    """Arguments that were no JSON go back empty; their raw text stands in the call's error."""
+    return call["arguments"] if isinstance(call["arguments"], dict) else {}
+
+
+def _is_kept(block: str | dict[str, Any]) -> bool:
+    return isinstance(block, dict) and block.get("type") not in DROPPED
+
+
+def _block(block: Any, written: dict[str, str]) -> dict[str, Any]:
+    kept = {name: value for name, value in block.items() if name != "index"}
+    if block["type"] == "function_call":
+        kept["arguments"] = written[block["call_id"]]
+    return kept

@@ -1,0 +1,223 @@
+"""The five steps of a turn. What each of them needs stands in a module of its own."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import Command, Send
+from typing_extensions import TypedDict
+
+from agent import progress, usage
+from agent.answer import draft as drafts
+from agent.answer.compose import Answer, Composer, Material
+from agent.asking import TurnFailed, ask
+from agent.calls import Failure, ToolCall, ToolResult, key_of
+from agent.identity import Identity
+from agent.journal import Asked, Journal, NoSuchThread
+from agent.messages import asking, saying, telling
+from agent.perform import Performer, unperformed
+from agent.problems import question_problem
+from agent.settings import Settings
+from agent.state import Results, State
+from agent.turn import Ending, Turn
+from agent.window import removed, said_since
+from agent.wire.client import Client
+from tools.tool import Tool
+
+TASKS = 32  # reads of one round beyond this share tasks: a task costs more than a read
+# A turn that failed so never began: neither the question nor what is said to it is kept.
+ASIDE = {"empty_question", "long_question", "broken_question", "no_such_thread"}
+
+
+class BrokenRound(Exception):
+    """A round without exactly one result for each of its calls. It is never continued."""
+
+
+class Errand(TypedDict):
+    """What `call` receives: the calls it has to make, not the state."""
+
+    calls: list[ToolCall]
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """The steps, with what they work on."""
+
+    client: Client
+    tools: Mapping[str, Tool]
+    performer: Performer
+    composer: Composer
+    identity: Identity
+    journal: Journal | None
+    settings: Settings
+
+    async def settle(self, state: State, config: RunnableConfig) -> dict[str, Any]:
+        """Closes what an interrupted turn left open: the next one begins on a whole history."""
+        calls = _asked(state)
+        kept = await self._kept(state["turn"], calls, config)
+        results = {
+            key_of(call): kept.get(key_of(call)) or self._lost(call, state) for call in calls
+        }
+        said = said_since(state["messages"])
+        told = [telling(call, results[key_of(call)], state["question_id"]) for call in calls]
+        await self._keep(state["turn"], calls, results, config)
+        return {"messages": [*removed(said), *told, *said], "results": results, "round": 0}
+
+    async def model(self, state: State, config: RunnableConfig) -> Command[Any]:
+        """Asks the model, admits its calls and sends them out, or goes on to the answer."""
+        turn = Turn(state)
+        try:
+            if turn.is_new:
+                await self._begin(turn, config)
+            if turn.round > self.settings.max_rounds:
+                return turn.end()
+            response = await ask(self.client, turn.history, turn.round, config)
+        except TurnFailed as failed:
+            return turn.end(failure=Failure(kind=failed.kind, message=str(failed)))
+        turn.update["usage"] = usage.add(turn.usage, response.message)
+        if not response.calls:
+            return turn.end(draft=response.text)
+        message = asking(response.message, response.calls, turn.question_id)
+        limit = self.settings.max_calls
+        refused = {key_of(call): self._beyond(call) for call in response.calls[limit:]}
+        turn.asks(message, response.calls, refused)
+        errands = self._errands(response.calls[:limit])
+        return Command(update=turn.update, goto=[Send("call", errand) for errand in errands])
+
+    async def call(self, state: Errand, config: RunnableConfig) -> dict[str, Any]:
+        """Makes its calls; each result is filed under the key of the call that produced it."""
+        customer = self.identity(config)
+        results = await asyncio.gather(*(self._perform(call, customer) for call in state["calls"]))
+        return {"results": dict(results)}
+
+    async def join(self, state: State, config: RunnableConfig) -> dict[str, Any]:
+        """Proves that each call of the round has its one result, and tells them to the model."""
+        calls = _asked(state)
+        _check_round(calls, state)
+        await self._keep(state["turn"], calls, state["results"], config)
+        results, question_id = state["results"], state["question_id"]
+        told = [telling(call, results[key_of(call)], question_id) for call in calls]
+        return {"messages": told, "round": state["round"] + 1}
+
+    async def answer(self, state: Ending, config: RunnableConfig) -> dict[str, Any]:
+        """Puts the shop's values into the model's words, and says that to the customer."""
+        answer = self.composer.compose(await self._material(state, config))
+        for card in answer["cards"]:
+            progress.tell("card", card["call_id"], card["tool"], card["subject"], card["source"])
+        aside = answer["error"] is not None and answer["error"]["kind"] in ASIDE
+        if not aside:
+            await self._end(state["turn"], answer, config)
+        said = saying(answer["message"], state["question_id"], aside=aside)
+        return {"messages": [said], "answer": answer, "round": 0}
+
+    async def _perform(self, call: ToolCall, customer: str | None) -> tuple[str, ToolResult]:
+        subject = self.performer.subject(call)
+        progress.tell("call_started", call["call_id"], call["name"], subject, "running")
+        result = await self.performer.perform(call, customer)
+        progress.tell(
+            "call_finished", call["call_id"], call["name"], result["subject"], result["status"]
+        )
+        return key_of(call), result
+
+    def _errands(self, calls: list[ToolCall]) -> list[Errand]:
+        """A task for each call; reads share once there are many. What writes is always alone."""
+        if len(calls) <= TASKS:
+            return [Errand(calls=[call]) for call in calls]
+        writes = [call for call in calls if self._writes(call)]
+        reads = [call for call in calls if not self._writes(call)]
+        shared = [reads[place::TASKS] for place in range(min(TASKS, len(reads)))]
+        return [*(Errand(calls=[call]) for call in writes), *(Errand(calls=c) for c in shared)]
+
+    def _writes(self, call: ToolCall) -> bool:
+        tool = self.tools.get(call["name"])
+        return tool is not None and tool.effect == "write"
+
+    def _beyond(self, call: ToolCall) -> ToolResult:
+        limit = f"Only {self.settings.max_calls} calls are made in one response; this one was not."
+        return unperformed(call, self.tools.get(call["name"]), "not_executed", limit)
+
+    def _lost(self, call: ToolCall, state: State) -> ToolResult:
+        """What is known of a call whose round was broken off."""
+        if result := state["results"].get(key_of(call)):
+            return result
+        message = "The turn was broken off before this result was kept. Nothing was changed."
+        return unperformed(call, self.tools.get(call["name"]), "not_kept", message)
+
+    async def _begin(self, turn: Turn, config: RunnableConfig) -> None:
+        """Takes the question in. Raises TurnFailed, one of the kinds of ASIDE, to refuse it."""
+        try:
+            if problem := question_problem(turn.question):
+                raise TurnFailed(*problem)
+            if self.journal and (thread := _thread(config)):
+                asked = Asked(turn.question_id, turn.question)
+                customer = self.identity(config) or ""
+                turn.numbered(await self.journal.begin_turn(thread, customer, asked))
+        except NoSuchThread:
+            turn.forget()
+            raise TurnFailed("no_such_thread", "The thread is not this customer's.") from None
+        except TurnFailed:
+            turn.forget()
+            raise
+
+    async def _kept(self, turn: int, calls: list[ToolCall], config: RunnableConfig) -> Results:
+        if self.journal and (thread := _thread(config)):
+            return await self.journal.results(thread, turn, calls)
+        return {}
+
+    async def _keep(
+        self, turn: int, calls: list[ToolCall], results: Results, config: RunnableConfig
+    ) -> None:
+        if self.journal and (thread := _thread(config)):
+            await self.journal.keep(thread, turn, calls, results)
+
+    async def _end(self, turn: int, answer: Answer, config: RunnableConfig) -> None:
+        if self.journal and (thread := _thread(config)):
+            await self.journal.end_turn(thread, turn, answer)
+
+    async def _material(self, ending: Ending, config: RunnableConfig) -> Material:
+        """What the answer is made of; the journal is asked where this turn does not suffice."""
+        material = Material(
+            turn=ending["turn"],
+            question=ending["question"],
+            draft=ending["draft"],
+            calls=ending["calls"],
+            results=ending["results"],
+            failure=ending["failure"],
+        )
+        thread = _thread(config)
+        draft = drafts.read(ending["draft"] or "")
+        if draft is None or self.journal is None or not thread:
+            return material
+        here = {call["call_id"] for call in ending["calls"]}
+        foreign = [card.call_id for card in draft.cards if card.call_id not in here]
+        earlier = await self.journal.earlier(thread, ending["turn"], foreign) if foreign else {}
+        named = [] if here else await self.journal.named(thread, ending["turn"])
+        return replace(material, earlier=earlier, named=named)
+
+
+def entry(state: State) -> str:
+    """A turn that was broken off is settled first."""
+    return "settle" if state.get("round", 0) else "model"
+
+
+def _asked(state: State) -> list[ToolCall]:
+    return [call for call in state["calls"] if call["round"] == state["round"]]
+
+
+def _check_round(calls: list[ToolCall], state: State) -> None:
+    """Exactly one result for each call of the round, under its own id: promise P3."""
+    wanted = {key_of(call): (call["call_id"], call["name"]) for call in calls}
+    prefix = f"{state['round']}/"
+    found = {
+        key: (result["call_id"], result["tool"])
+        for key, result in state["results"].items()
+        if key.startswith(prefix)
+    }
+    if found != wanted:
+        raise BrokenRound(f"Round {state['round']} asked for {wanted} and has {found}.")
+
+
+def _thread(config: RunnableConfig) -> str:
+    return str(config.get("configurable", {}).get("thread_id") or "")

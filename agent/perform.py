@@ -1,0 +1,209 @@
+"""What happens to one call: known tool, valid arguments, an owner, one run, one result.
+
+Whatever goes wrong becomes the structured error of this call under its own id (promise P4). What
+may stop a whole run passes through: a pause of the graph, and the cancelling of the turn itself.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, cast
+from weakref import WeakKeyDictionary
+
+from langgraph.errors import GraphBubbleUp
+from pydantic import BaseModel
+
+from agent.calls import ErrorKind, ToolCall, ToolError, ToolResult
+from tools.failures import ToolFailure
+from tools.locales import clean
+from tools.shop.protocol import CustomerShop, Shop
+from tools.tool import Context, InvalidArguments, Tool
+
+log = logging.getLogger(__name__)
+
+
+class CallError(Exception):
+    """Ends a call with an error of the given kind."""
+
+    def __init__(self, kind: ErrorKind, message: str) -> None:
+        super().__init__(message)
+        self.kind, self.message = kind, message
+
+
+@dataclass
+class Limits:
+    """Calls at once to each tool's service; a semaphore belongs to one event loop."""
+
+    _by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Semaphore]] = field(
+        default_factory=WeakKeyDictionary
+    )
+
+    def of(self, tool: Tool) -> AbstractAsyncContextManager[Any]:
+        if tool.limit is None:
+            return nullcontext()
+        semaphores = self._by_loop.setdefault(asyncio.get_running_loop(), {})
+        return semaphores.setdefault(tool.name, asyncio.Semaphore(tool.limit))
+
+
+@dataclass(frozen=True)
+class Performer:
+    """Runs calls. `shop` is what the tools' `Context` shows the customer a view of."""
+
+    tools: Mapping[str, Tool]
+    shop: Shop
+    timeout: float
+    limits: Limits = field(default_factory=Limits)
+
+    def subject(self, call: ToolCall) -> str:
+        """What a call seems to be about, before it is checked: for progress, nothing else."""
+        return _stated_subject(call, self.tools.get(call["name"]))
+
+    async def perform(self, call: ToolCall, customer: str | None) -> ToolResult:
+        started = _now()
+        tool = self.tools.get(call["name"])
+        subject, arguments = _stated_subject(call, tool), call["arguments"]
+        try:
+            if tool is None:
+                raise CallError("unknown_tool", f"There is no tool {call['name']!r}.")
+            checked = _validated(tool, arguments)
+            subject, arguments = _subject(tool, checked), _plain(checked)
+            data = await self._run(tool, call, checked, customer)
+            _check_subject(tool, arguments, data)
+        except CallError as error:
+            return _result(call, tool, subject, arguments, started, _error(error))
+        return _result(call, tool, subject, arguments, started, {"status": "ok", "data": data})
+
+    async def _run(
+        self, tool: Tool, call: ToolCall, checked: BaseModel | dict[str, Any], customer: str | None
+    ) -> Any:
+        context = self._context(tool, customer)
+        arguments = dict(checked)
+        async with self.limits.of(tool):
+            task = asyncio.ensure_future(tool.run(context, arguments, call["call_id"]))
+            return await _outcome(task, tool.timeout or self.timeout, tool.name)
+
+    def _context(self, tool: Tool, customer: str | None) -> Context | None:
+        if not tool.needs_customer:
+            return None
+        if customer is None:
+            raise CallError("rejected", "Nobody is signed in, so nothing was looked up.")
+        return Context(customer=customer, shop=CustomerShop(self.shop, customer))
+
+
+async def _outcome(task: "asyncio.Future[Any]", seconds: float, name: str) -> Any:
+    """Waits for a tool's own task, so that a tool that cancels itself cannot cancel the turn."""
+    try:
+        in_time, _ = await asyncio.wait({task}, timeout=seconds)
+    finally:
+        task.cancel()  # nothing happens to a task that is done
+    if not in_time:
+        task.add_done_callback(_forget)
+        raise CallError("timeout", "The service did not answer in time.")
+    if task.cancelled():
+        raise CallError("service_error", "The service broke the call off.")
+    try:
+        return task.result()
+    except GraphBubbleUp:
+        raise
+    except ToolFailure as failure:
+        raise CallError(failure.kind, failure.message) from None
+    except Exception as error:  # a tool's bug or outage must not reach its siblings
+        log.warning("tool %s failed: %s", name, type(error).__name__)
+        raise CallError("service_error", "The service failed.") from None
+
+
+def _forget(task: "asyncio.Future[Any]") -> None:
+    """Takes note of what a tool raised too late, or asyncio would complain that nobody did."""
+    if not task.cancelled():
+        task.exception()
+
+
+def _validated(tool: Tool, arguments: dict[str, Any] | str) -> BaseModel | dict[str, Any]:
+    if isinstance(arguments, str):
+        raise CallError("invalid_arguments", f"Not one strict JSON object: {_shortened(arguments)}")
+    try:
+        return tool.validate(json.dumps(arguments, ensure_ascii=False))
+    except InvalidArguments as error:
+        raise CallError("invalid_arguments", str(error)) from None
+    except Exception as error:  # a tool's own validator may raise anything
+        log.warning("tool %s cannot check its arguments: %s", tool.name, type(error).__name__)
+        raise CallError("invalid_arguments", "The arguments could not be checked.") from None
+
+
+def _shortened(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in text[:200])
+
+
+def _subject(tool: Tool, checked: BaseModel | dict[str, Any]) -> str:
+    return str(dict(checked)[tool.subject]) if tool.subject else ""
+
+
+def _stated_subject(call: ToolCall, tool: Tool | None) -> str:
+    """What a call that was never validated seems to be about; it names a failure, nothing more."""
+    if tool is None or not tool.subject or isinstance(call["arguments"], str):
+        return ""
+    stated = call["arguments"].get(tool.subject)
+    named = clean(stated) if isinstance(stated, str) else ""
+    return "" if len(named) > 64 or " " in named else named  # words are no name, but a claim
+
+
+def _plain(checked: BaseModel | dict[str, Any]) -> dict[str, Any]:
+    if isinstance(checked, BaseModel):
+        return checked.model_dump(mode="json")
+    plain: dict[str, Any] = json.loads(json.dumps(checked, default=str))
+    return plain
+
+
+def _check_subject(tool: Tool, arguments: dict[str, Any], data: Any) -> None:
+    """An answer about another order than it was asked for is no answer.
+
+    What it is about is read as the argument was read, so that both are normalised alike.
+    """
+    if not tool.subject:
+        return
+    answered = {**arguments, tool.subject: data[tool.subject]}
+    try:
+        same = _plain(tool.validate(json.dumps(answered))) == arguments
+    except InvalidArguments:
+        same = False
+    if not same:
+        raise CallError("wrong_subject", "The service answered about something else.")
+
+
+def _error(error: CallError) -> dict[str, Any]:
+    return {"status": "error", "error": ToolError(kind=error.kind, message=error.message)}
+
+
+def _result(
+    call: ToolCall,
+    tool: Tool | None,
+    subject: str,
+    arguments: dict[str, Any] | str,
+    started: str,
+    outcome: dict[str, Any],
+) -> ToolResult:
+    result: Any = {
+        "call_id": call["call_id"],
+        "tool": call["name"],
+        "subject": subject,
+        "subject_name": tool.subject if tool and subject else "",
+        "arguments": arguments,
+        "started_at": started,
+        "finished_at": _now(),
+        **outcome,
+    }
+    return cast(ToolResult, result)
+
+
+def unperformed(call: ToolCall, tool: Tool | None, kind: ErrorKind, message: str) -> ToolResult:
+    """The result of a call that did not run, or whose result was lost."""
+    error = _error(CallError(kind, message))
+    return _result(call, tool, _stated_subject(call, tool), call["arguments"], _now(), error)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()

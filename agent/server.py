@@ -1,0 +1,5 @@
+"""What a LangGraph server loads. It brings its own checkpointer."""
+
+from agent.graph import graph
+
+__all__ = ["graph"]

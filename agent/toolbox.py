@@ -1,0 +1,140 @@
+"""The tools of a graph by name: our own, and any LangChain tool brought into their form."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import tool as langchain_tool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import BaseModel, ValidationError
+
+from agent.problems import Problem
+from tools.failures import ToolFailure, WrongSubject
+from tools.tool import Arguments, Context, InvalidArguments, Tool, sentence_of
+
+AnyTool = Tool | BaseTool | Callable[..., Any]
+
+
+def toolbox(tools: Iterable[AnyTool]) -> Mapping[str, Tool]:
+    """Tools by name. Raises Problem when two share one."""
+    box: dict[str, Tool] = {}
+    for each in tools:
+        tool = each if isinstance(each, Tool) else adapt(each)
+        if tool.name in box:
+            raise Problem(
+                f"Two tools are called {tool.name!r}; the model could not tell them apart."
+            )
+        box[tool.name] = tool
+    return box
+
+
+def schemas(box: Mapping[str, Tool]) -> list[dict[str, Any]]:
+    """What every request tells the model of the tools, in the form that LangChain takes."""
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.parameters,
+                "strict": tool.strict,
+            },
+        }
+        for tool in box.values()
+    ]
+
+
+def adapt(tool: BaseTool | Callable[..., Any]) -> Tool:
+    """A LangChain tool (or a plain function) as a read without subject, limit or customer."""
+    base = tool if isinstance(tool, BaseTool) else langchain_tool(tool)
+    function = convert_to_openai_tool(base)["function"]
+    return Tool(
+        name=base.name,
+        description=function.get("description", ""),
+        parameters=function.get("parameters", {"type": "object", "properties": {}}),
+        strict=False,
+        validate=_validator(base),
+        run=_runner(base),
+        needs_customer=False,
+    )
+
+
+def _validator(base: BaseTool) -> Callable[[str], dict[str, Any]]:
+    schema: Any = base.tool_call_schema
+    if isinstance(schema, dict):
+        return _by_json_schema(schema)
+    known = set(schema.model_fields)
+
+    def validate(text: str) -> dict[str, Any]:
+        if unknown := set(json.loads(text)) - known:
+            raise InvalidArguments(f"The arguments have no field {sorted(unknown)[0]!r}.")
+        try:
+            checked: BaseModel = schema.model_validate_json(text, strict=True)
+        except ValidationError as error:
+            raise InvalidArguments(sentence_of(error)) from None
+        return {name: getattr(checked, name) for name in checked.model_fields_set}
+
+    return validate
+
+
+def _by_json_schema(schema: dict[str, Any]) -> Callable[[str], dict[str, Any]]:
+    checker = Draft202012Validator({"additionalProperties": False, **schema})
+
+    def validate(text: str) -> dict[str, Any]:
+        arguments: dict[str, Any] = json.loads(text)
+        for problem in checker.iter_errors(arguments):
+            where = ".".join(map(str, problem.path)) or "arguments"
+            raise InvalidArguments(f"The arguments do not fit: {where} ({problem.validator}).")
+        return arguments
+
+    return validate
+
+
+def _runner(base: BaseTool) -> Callable[[Context | None, Arguments, str], Any]:
+    coroutine = base.coroutine if isinstance(base, StructuredTool) and _is_lean(base) else None
+
+    async def direct(ctx: Context | None, arguments: Arguments, call_id: str) -> Any:
+        assert coroutine is not None
+        return _content(await coroutine(**arguments), call_id)
+
+    async def invoke(ctx: Context | None, arguments: Arguments, call_id: str) -> Any:
+        call = {"type": "tool_call", "id": call_id, "name": base.name, "args": dict(arguments)}
+        return _content(await base.ainvoke(call), call_id)
+
+    return direct if coroutine else invoke
+
+
+def _is_lean(base: StructuredTool) -> bool:
+    """Whether the coroutine may be called straight: nothing is injected, nothing is post-processed.
+
+    That spares half of the CPU that `BaseTool.ainvoke` takes.
+    """
+    return (
+        type(base) is StructuredTool
+        and base.coroutine is not None
+        and base.response_format == "content"
+        and base.tool_call_schema is base.args_schema
+        and not base.handle_tool_error
+        and not {"callbacks", "config"} & set(base.coroutine.__code__.co_varnames)
+    )
+
+
+def _content(result: Any, call_id: str) -> Any:
+    """The result as a string, the one JSON form that a model is given.
+
+    Raises WrongSubject when a message carries another call's id, ToolFailure when it is an error.
+    """
+    if isinstance(result, ToolMessage):
+        if result.tool_call_id != call_id:
+            raise WrongSubject("The tool answered under the id of another call.")
+        if result.status == "error":
+            raise ToolFailure("The tool reported an error.")
+        result = result.content
+    if isinstance(result, str):
+        return result
+    if isinstance(result, BaseModel):
+        return result.model_dump_json()
+    return json.dumps(result, ensure_ascii=False, default=str)

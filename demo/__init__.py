@@ -1,0 +1,1 @@
+"""`python -m demo`: the product at work, without a key, an account or a network."""

@@ -1,0 +1,20 @@
+"""Plays the scenes, one after the other. A scene is an async function in a module of its own."""
+
+import asyncio
+
+from rich.console import Console
+
+from demo.two_orders import two_orders
+
+SCENES = (two_orders,)
+
+
+async def main() -> None:
+    console = Console(highlight=False)
+    for number, scene in enumerate(SCENES, start=1):
+        console.rule(f"{number}. {(scene.__doc__ or '').splitlines()[0]}", align="left")
+        await scene(console)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,17 @@
+"""The offline model: it stands where the vendor's model stands, behind the same HTTP client.
+
+transport      the door: paths, authorization, JSON, streamed or not
+responses      the Responses API: a request read into a conversation, a reply written as events
+checks         what the API refuses, in its words (`errors` holds their form)
+schemas        strict JSON schemas: what is allowed in one, and an object that fits one
+conversation   what any protocol's request comes down to: tools, turns, calls, results
+planner        the next step of a conversation: calls, or the answer
+reading        what a message asks (`ids`, `marks`, `clauses` are its parts)
+lexicon        the words of a language, from `lexicon/*.toml`
+
+It knows what the request holds and nothing else, as a vendor's model would.
+"""
+
+from offline_model.transport import OfflineTransport
+
+__all__ = ["OfflineTransport"]

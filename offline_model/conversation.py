@@ -1,0 +1,92 @@
+"""What a request comes down to, whichever protocol it came in."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Tool:
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+@dataclass
+class Call:
+    """A tool call of the history; `output` is its result as text, None while it is open."""
+
+    call_id: str
+    name: str
+    arguments: str
+    output: str | None = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        return _object(self.arguments)
+
+    @property
+    def data(self) -> dict[str, Any] | None:
+        """The data of an ok result, None for anything else."""
+        result = _object(self.output or "")
+        data = result.get("data")
+        return data if result.get("status") == "ok" and isinstance(data, dict) else None
+
+    @property
+    def error(self) -> dict[str, Any] | None:
+        """The error of a failed result, as kind and message."""
+        result = _object(self.output or "")
+        error = result.get("error")
+        return error if result.get("status") == "error" and isinstance(error, dict) else None
+
+
+@dataclass
+class Turn:
+    """One message of the customer and what came of it so far."""
+
+    text: str
+    calls: list[Call] = field(default_factory=list)
+    answers: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """The whole request: the last turn is the one to answer.
+
+    `schema` is the JSON schema of the final message, None where prose is wanted. `choice` is
+    "auto", "none", "required" or the name of the tool that must be called.
+    """
+
+    instructions: str
+    tools: tuple[Tool, ...]
+    turns: tuple[Turn, ...]
+    schema: dict[str, Any] | None = None
+    choice: str = "auto"
+    parallel: bool = True
+
+    def tool(self, name: str) -> Tool | None:
+        return next((tool for tool in self.tools if tool.name == name), None)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What the model does next: calls as (tool, arguments), or else its final text."""
+
+    calls: tuple[tuple[str, dict[str, Any]], ...] = ()
+    text: str = ""
+
+
+def rows(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The entries of a result that is a listing: objects in a list at its top level."""
+    for value in data.values():
+        if isinstance(value, list):
+            yield from (entry for entry in value if isinstance(entry, dict))
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}

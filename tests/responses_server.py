@@ -1,0 +1,265 @@
+"""A server on loopback that speaks the Responses API over real sockets, and can fail in many ways.
+
+What it answers is what the offline model's transport answers to the same body, so the two can be
+compared. Behaviours say how the answer goes out: one a request, in order, the last one for good.
+
+    with serving(status(500), good) as server:
+        here("ask", "…", **server.variables())
+"""
+
+import asyncio
+import json
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import httpx2
+
+from offline_model import OfflineTransport
+
+KEY = "sk-test-9f8e7d6c"
+HELD_SECONDS = 60
+
+Event = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a client sent: header names in lower case."""
+
+    headers: dict[str, str]
+    body: Any
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the offline model answers to a request: the events of a stream, or one JSON body."""
+
+    status: int
+    content_type: str
+    pieces: list[bytes]
+
+    @property
+    def events(self) -> list[Event]:
+        return [json.loads(piece.split(b"data: ", 1)[1]) for piece in self.pieces]
+
+    @property
+    def is_last_message(self) -> bool:
+        return b"response.output_text.delta" in b"".join(self.pieces)
+
+
+class Exchange(BaseHTTPRequestHandler):
+    """One request and what goes back."""
+
+    protocol_version = "HTTP/1.1"
+    server: "ResponsesServer"
+    reply: Reply
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.server.requests.append(Request(headers, json.loads(body)))
+        self.reply = asyncio.run(_offline(self.path, headers, body))
+        self.server.next_behaviour()(self)
+
+    def send(self, status: int, content_type: str, pieces: Sequence[bytes]) -> None:
+        """A whole answer, a chunk a piece."""
+        self.begin(status, content_type)
+        self.go_on(pieces)
+        self.wfile.write(b"0\r\n\r\n")
+
+    def begin(self, status: int, content_type: str, **headers: str) -> None:
+        self.send_response(status)
+        # A client that runs in many event loops must not keep connections of the last one.
+        for name, value in {"content-type": content_type, "connection": "close", **headers}.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+
+    def go_on(self, pieces: Sequence[bytes]) -> None:
+        for piece in pieces:
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+            self.wfile.flush()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing: pytest shows what matters."""
+
+
+Behaviour = Callable[[Exchange], None]
+
+
+class ResponsesServer(ThreadingHTTPServer):
+    """`requests` are all that came, oldest first; `asked` is set when one is held."""
+
+    daemon_threads = True
+
+    def __init__(self, behaviours: Sequence[Behaviour]) -> None:
+        super().__init__(("127.0.0.1", 0), Exchange)
+        self.requests: list[Request] = []
+        self.broken: list[BaseException] = []
+        self.connections = 0
+        self.hangs_up = False
+        self.asked = threading.Event()
+        self.released = threading.Event()
+        self._behaviours = list(behaviours) or [good]
+        self._lock = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+    def variables(self, **more: str) -> dict[str, str]:
+        """The environment that makes the command talk to this server."""
+        return variables(self.url, **more)
+
+    def next_behaviour(self) -> Behaviour:
+        with self._lock:
+            several = len(self._behaviours) > 1
+            return self._behaviours.pop(0) if several else self._behaviours[0]
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        self.connections += 1
+        return not self.hangs_up
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        error = sys.exc_info()[1]
+        if error is not None and not isinstance(error, ConnectionError):
+            self.broken.append(error)
+
+
+@contextmanager
+def serving(*behaviours: Behaviour) -> Iterator[ResponsesServer]:
+    """The server while the block runs; what went wrong in itself fails the test."""
+    server = ResponsesServer(behaviours)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.released.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    assert server.broken == []
+
+
+def variables(url: str, **more: str) -> dict[str, str]:
+    """The environment that makes the command talk to the server at a URL."""
+    asked = {"SUPPORT_MODEL": "openai:test-model", "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": url}
+    return {**asked, **more}
+
+
+def nobody_listens() -> str:
+    """A URL on loopback behind which there is no server."""
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        return f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
+
+
+def good(exchange: Exchange) -> None:
+    """The whole reply."""
+    reply = exchange.reply
+    exchange.send(reply.status, reply.content_type, reply.pieces)
+
+
+def saying(text: str) -> Behaviour:
+    """The reply; where it is the last message, with this text instead of what was asked for."""
+
+    def say(exchange: Exchange) -> None:
+        reply = exchange.reply
+        said = _said_instead(reply.events, text) if reply.is_last_message else reply.events
+        exchange.send(reply.status, reply.content_type, [_frame(event) for event in said])
+
+    return say
+
+
+def status(code: int, **headers: str) -> Behaviour:
+    """An error that repeats the key, as vendors' errors do."""
+    error = {"message": f"Incorrect API key provided: {KEY}.", "type": "server_error", "code": None}
+
+    def refuse(exchange: Exchange) -> None:
+        # Without it the client would wait for half a second, then a second.
+        exchange.begin(code, "application/json", **{"retry_after_ms": "10", **headers})
+        exchange.go_on([json.dumps({"error": error}).encode()])
+        exchange.wfile.write(b"0\r\n\r\n")
+
+    return refuse
+
+
+def html(exchange: Exchange) -> None:
+    """A page, as a proxy or a wrong address gives."""
+    exchange.send(200, "text/html", [b"<!doctype html><title>Hello</title><p>It works!</p>"])
+
+
+def no_events(exchange: Exchange) -> None:
+    """A stream that ends before it begins."""
+    exchange.send(200, "text/event-stream", [])
+
+
+def cut(place: Callable[[list[Event]], int], *, cleanly: bool) -> Behaviour:
+    """The events before a place; then the body's proper end, or the connection is gone."""
+
+    def send_half(exchange: Exchange) -> None:
+        reply = exchange.reply
+        exchange.begin(reply.status, reply.content_type)
+        exchange.go_on(reply.pieces[: place(reply.events)])
+        if cleanly:
+            exchange.wfile.write(b"0\r\n\r\n")
+
+    return send_half
+
+
+def before_the_end(events: list[Event]) -> int:
+    """All is there but the event that says so."""
+    return len(events) - 1
+
+
+def in_the_last_item(events: list[Event]) -> int:
+    """Half of the deltas of the last item are missing: `{"order_id":"A` is left of an A-17."""
+    last = events[-2]["output_index"]
+    deltas = [
+        number
+        for number, event in enumerate(events)
+        if event["type"].endswith(".delta") and event["output_index"] == last
+    ]
+    return deltas[len(deltas) // 2] + 1
+
+
+def held(exchange: Exchange) -> None:
+    """No answer until the server ends, or the client is gone."""
+    exchange.server.asked.set()
+    exchange.server.released.wait(HELD_SECONDS)
+
+
+async def _offline(path: str, headers: dict[str, str], body: bytes) -> Reply:
+    sent = {"authorization": headers.get("authorization", "")}
+    request = httpx2.Request("POST", f"http://127.0.0.1{path}", headers=sent, content=body)
+    response = await OfflineTransport().handle_async_request(request)
+    assert isinstance(response.stream, httpx2.AsyncByteStream)
+    pieces = [piece async for piece in response.stream]
+    return Reply(response.status_code, response.headers["content-type"], pieces)
+
+
+def _said_instead(events: list[Event], text: str) -> list[Event]:
+    """The events of a message, its text exchanged wherever it stands; one delta holds it all."""
+    before = next(e["text"] for e in events if e["type"] == "response.output_text.done")
+    deltas = [e for e in events if e["type"] == "response.output_text.delta"]
+    kept = [e for e in events if e not in deltas[1:]]
+    spoken = [{**e, "delta": text} if e is deltas[0] else _exchanged(e, before, text) for e in kept]
+    return [{**event, "sequence_number": number} for number, event in enumerate(spoken)]
+
+
+def _exchanged(value: Any, before: str, text: str) -> Any:
+    if isinstance(value, dict):
+        return {name: _exchanged(inner, before, text) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_exchanged(inner, before, text) for inner in value]
+    return text if value == before else value
+
+
+def _frame(event: Event) -> bytes:
+    return f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()

@@ -1,0 +1,67 @@
+"""The README tells the truth: its commands run, its code works, its names exist."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.scripted import Scripted, answering, calling
+from tests.turns import ask, graph_of
+from tools.database import Database
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PROGRAM = ".venv/bin/support-agent "
+
+
+def _blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+COMMANDS = [line for block in _blocks("sh") for line in block.splitlines()]
+
+
+@pytest.mark.parametrize("line", [line for line in COMMANDS if line.startswith(PROGRAM)])
+def test_each_command_of_the_readme_runs(line: str, tmp_path: Path) -> None:
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from agent.cli import main; main()"
+    command = f'"$PYTHON" -c "$CODE" {line.removeprefix(PROGRAM)}'
+    done = subprocess.run(
+        ["sh", "-c", command],
+        cwd=tmp_path,
+        env={"PYTHON": sys.executable, "CODE": code, "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_every_other_command_is_a_target_of_the_makefile() -> None:
+    others = [line for line in COMMANDS if not line.startswith(PROGRAM)]
+    targets = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert others
+    assert {line.removeprefix("make ") for line in others} <= set(targets)
+
+
+def test_every_path_that_the_readme_names_exists() -> None:
+    named = re.findall(r"`((?:tools|agent|tests|notebooks|requirements|\.ci)/[\w./-]*)", README)
+    assert named
+    assert not [path for path in named if not (ROOT / path).exists()]
+
+
+async def test_the_tool_that_the_readme_writes_works(database: Database) -> None:
+    (source,) = _blocks("python")
+    written: dict[str, object] = {"__name__": "readme"}
+    exec(source, written)
+    model = Scripted(
+        calling(("c1", "get_invoice", {"order_id": "b-21"})),
+        answering(("c1", "{order_id}: {issued_on}")),
+    )
+    graph = graph_of(model, database=database, tools=[written["get_invoice"]])
+    state = await ask(graph, "What is the date on the invoice for B-21?")
+    (card,) = state["answer"]["cards"]
+    assert (card["subject"], card["source"]) == ("B-21", "model")
