@@ -1,6 +1,8 @@
-"""What most tests need: a shop in a real SQLite file, and turns run through the real graph."""
+"""What most tests need: a shop in a real SQLite file."""
 
+import asyncio
 import os
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -25,9 +27,24 @@ def settings() -> Settings:
     return Settings(model="offline")
 
 
+@pytest.fixture(scope="session")
+def demo_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database file with the demo shop, to be copied: making one takes longer than most tests."""
+    file = tmp_path_factory.mktemp("demo") / "shop.db"
+
+    async def make() -> None:
+        database = open_database(f"sqlite:///{file}")
+        await database.prepare()
+        await database.close()
+
+    asyncio.run(make())
+    return file
+
+
 @pytest.fixture
-async def database(tmp_path: Path) -> AsyncIterator[Database]:
+async def database(demo_file: Path, tmp_path: Path) -> AsyncIterator[Database]:
     """A database with the demo shop."""
-    opened = open_database(f"sqlite:///{tmp_path / 'shop.db'}")
+    file = shutil.copy(demo_file, tmp_path / "shop.db")
+    opened = open_database(f"sqlite:///{file}")
     yield opened
     await opened.close()
