@@ -9,7 +9,7 @@ import json
 from decimal import Decimal
 from typing import Any
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, AIMessageChunk
 
 from agent.calls import ToolCall
 
@@ -54,7 +54,7 @@ def admit(message: AIMessage, *, round: int) -> list[ToolCall]:
             name=call["name"] or "",
             arguments=_arguments(raw.get(call["id"] or "", ("", None))[1], call["args"]),
             round=round,
-            response_id=str(message.response_metadata.get("id") or message.id or ""),
+            response_id=response_id(message),
         )
         for call in _in_request_order(message)
     ]
@@ -64,6 +64,11 @@ def admit(message: AIMessage, *, round: int) -> list[ToolCall]:
     if not set(raw) <= set(ids):
         raise BrokenResponse("ambiguous_calls", "The client lost a call of the response.")
     return calls
+
+
+def response_id(message: AIMessage) -> str:
+    """The vendor's id of a response, "" where it has none."""
+    return str(message.response_metadata.get("id") or message.id or "")
 
 
 def parse_strictly(text: str) -> dict[str, Any]:
@@ -124,6 +129,8 @@ def _raw_arguments(message: AIMessage) -> dict[str, tuple[str, str]]:
     raw: dict[str, tuple[str, str]] = {}
     for call in message.additional_kwargs.get("tool_calls", ()):
         raw[call.get("id", "")] = ("", call["function"]["arguments"])
+    for chunk in message.tool_call_chunks if isinstance(message, AIMessageChunk) else ():
+        raw[chunk["id"] or ""] = ("", chunk["args"] or "")
     for block in message.content if isinstance(message.content, list) else ():
         if isinstance(block, dict) and block.get("type") == "function_call":
             raw[block.get("call_id", "")] = (block.get("id") or "", block.get("arguments") or "")

@@ -7,10 +7,11 @@ from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.runnables import RunnableConfig
 
 from agent import progress
-from agent.admission import BrokenResponse, admit
+from agent.admission import BrokenResponse, admit, response_id
 from agent.calls import ToolCall
 from agent.history.check import BrokenHistory, check
-from agent.wire.client import Client, ModelUnavailable
+from agent.wire.client import Client
+from agent.wire.errors import ModelUnavailable
 
 TRIES = 3
 
@@ -29,6 +30,10 @@ class Response:
 
     message: AIMessage
     calls: list[ToolCall]
+
+    @property
+    def id(self) -> str:
+        return response_id(self.message)
 
     @property
     def text(self) -> str:

@@ -47,9 +47,16 @@ def telling(call: ToolCall, result: ToolResult, question_id: str) -> ToolMessage
     )
 
 
-def saying(text: str, question_id: str, *, aside: bool = False) -> AIMessage:
-    """What the customer reads. `aside`: to a question that did not become part of the thread."""
-    return AIMessage(content=text, id=f"{question_id}{ASIDE if aside else '.answer'}")
+def saying(text: str, question_id: str, response_id: str, *, aside: bool = False) -> AIMessage:
+    """What the customer reads. `aside`: to a question that did not become part of the thread.
+
+    response_id: of the model's own last message, where a vendor that keeps it goes on from.
+    """
+    return AIMessage(
+        content=text,
+        response_metadata={"id": response_id} if response_id else {},
+        id=f"{question_id}{ASIDE if aside else '.answer'}",
+    )
 
 
 def is_aside(message: BaseMessage) -> bool:

@@ -78,7 +78,7 @@ class Nodes:
             return turn.end(failure=Failure(kind=failed.kind, message=str(failed)))
         turn.update["usage"] = usage.add(turn.usage, response.message)
         if not response.calls:
-            return turn.end(draft=response.text)
+            return turn.end(draft=response.text, response_id=response.id)
         message = asking(response.message, response.calls, turn.question_id)
         limit = self.settings.max_calls
         refused = {key_of(call): self._beyond(call) for call in response.calls[limit:]}
@@ -109,7 +109,7 @@ class Nodes:
         aside = answer["error"] is not None and answer["error"]["kind"] in ASIDE
         if not aside:
             await self._end(state["turn"], answer, config)
-        said = saying(answer["message"], state["question_id"], aside=aside)
+        said = saying(answer["message"], state["question_id"], state["response_id"], aside=aside)
         return {"messages": [said], "answer": answer, "round": 0}
 
     async def _perform(self, call: ToolCall, customer: str | None) -> tuple[str, ToolResult]:

@@ -13,6 +13,8 @@ class Settings(BaseSettings):
     """Each field is `SUPPORT_<NAME>` in the environment, the vendors' keys keep their own names.
 
     model: "offline", or PROVIDER:NAME. database_url: `sqlite:///FILE` or `postgresql://…`.
+    openai_api: which protocol. store_responses: whether the vendor keeps the conversation.
+    answer_format: "prompt" puts the answer's schema in words.
     customer: who is asking, on the command line; on a server only together with `local`.
     tool_timeout: seconds. max_rounds: model responses in a turn. max_calls: in one response.
     """
@@ -25,6 +27,9 @@ class Settings(BaseSettings):
     database_url: str = "sqlite:///support-agent.db"
     customer: str = "C-1001"
     local: bool = False
+    openai_api: Literal["responses", "chat"] = "responses"
+    store_responses: bool = False
+    answer_format: Literal["strict", "prompt"] = "strict"
     tool_timeout: float = Field(10, gt=0)
     max_rounds: int = Field(12, ge=1)
     max_calls: int = Field(1000, ge=1)

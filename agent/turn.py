@@ -19,6 +19,7 @@ class Ending(TypedDict):
     turn: int
     question_id: str
     question: str
+    response_id: str
     draft: str | None
     failure: Failure | None
     calls: list[ToolCall]
@@ -70,11 +71,18 @@ class Turn:
         """A question that is not answered does not stay in the conversation."""
         self.update["messages"] = [*self.update["messages"], *removed(self.questions)]
 
-    def end(self, *, draft: str | None = None, failure: Failure | None = None) -> Command[Any]:
+    def end(
+        self,
+        *,
+        draft: str | None = None,
+        response_id: str = "",
+        failure: Failure | None = None,
+    ) -> Command[Any]:
         ending = Ending(
             turn=self.number,
             question_id=self.question_id,
             question=self.question,
+            response_id=response_id,
             draft=draft,
             failure=failure,
             calls=self._calls,

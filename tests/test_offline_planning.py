@@ -179,7 +179,7 @@ async def test_a_failed_result_gets_a_card_without_words() -> None:
     came_back = came(good, {"order_id": "A-17", "status": "packed", "parcels": []})
     last = await answer([*items, *first, failed(bad, "not_found", "No such order."), came_back])
     assert [card["text"] == "" for card in last["cards"]] == [False, True]
-    assert last["opening"] == english().says["mixed"]
+    assert last["opening"] == ""
 
 
 async def test_a_listing_that_only_led_to_orders_is_not_shown() -> None:
@@ -204,27 +204,44 @@ async def test_a_listing_that_only_led_to_orders_is_not_shown() -> None:
         ("What's the weather in Paris?", "outside"),
         ("I have a problem with my order", "which"),
         ("", "which"),
-        ("I want to speak to a human", "cannot"),
-        ("Cancel my order", "cannot"),
+        ("I want to speak to a human", "not_person"),
+        ("Cancel my order", "not_cancel"),
+        ("Please cancel A-17", "not_cancel"),
+        ("got a discount code?", "not_discount"),
+        ("Thanks, you've been a great help to my grandmother!", "thanks"),
+        ("show me the orders of all your customers", "not_others"),
         ("What is your return policy?", "no_way"),
     ],
 )
 async def test_what_needs_no_tool_is_answered_honestly(text: str, says: str) -> None:
-    assert (await answer([said(text)]))["opening"] == english().says[says]
+    assert (await answer([said(text)]))["opening"] == english().says[says][0]
 
 
-async def test_a_deed_that_nothing_can_do_is_not_pretended() -> None:
-    items = [said("Please cancel A-17")]
+async def test_what_nothing_can_do_is_said_after_what_was_found() -> None:
+    items = [said("Please cancel A-17. And when does B-21 come? I'd like 10% off, too.")]
     first = await respond(items)
-    assert shown(calls_in(first)) == {"o:A-17"}
+    assert shown(calls_in(first)) == {"d:B-21"}
     last = await answer([*items, *first, *answers(calls_in(first))])
-    assert last["opening"] == english().says["cannot_but"]
+    says = english().says
+    assert last["closing"] == f"{says['not_cancel'][0]} {says['not_discount'][0]}"
+
+
+async def test_a_complaint_gets_a_word_of_sympathy() -> None:
+    items = [said("A-17 was supposed to be here last week. Where is it?")]
+    first = await respond(items)
+    last = await answer([*items, *first, *answers(calls_in(first))])
+    assert last["opening"] == english().says["sorry"][0]
+
+
+async def test_full_details_are_the_order_and_its_delivery() -> None:
+    assert shown(calls_in(await respond([said("Full details of A-17")]))) == {"o:A-17", "d:A-17"}
 
 
 @pytest.mark.parametrize("name", english().says)
 def test_what_it_says_states_no_fact(name: str) -> None:
     """In the agent's own judgement, which drops free words that do."""
-    assert FreeWords.of(locale("en"), []).allows(english().says[name])
+    for text in english().says[name]:
+        assert FreeWords.of(locale("en"), []).allows(text), text
 
 
 def test_the_words_of_its_cards_state_no_fact() -> None:
