@@ -20,7 +20,7 @@ from agent.journal import Journal
 from agent.nodes import Errand, Nodes, entry
 from agent.perform import Performer
 from agent.settings import Settings
-from agent.state import Question, State
+from agent.state import Question, State, Told
 from agent.store import open_database
 from agent.toolbox import AnyTool, schemas, toolbox
 from agent.turn import Ending
@@ -33,7 +33,7 @@ from tools.shop.sql import SqlShop
 
 STEPS_PER_ROUND = 3  # model, call, join
 
-Graph = CompiledStateGraph[State, None, Question, State]
+Graph = CompiledStateGraph[State, None, Question, Told]
 
 
 def build_graph(
@@ -46,12 +46,17 @@ def build_graph(
     identity: Identity | None = None,
     settings: Settings | None = None,
 ) -> Graph:
-    """A support agent as a LangGraph graph; without arguments, the one that the settings describe.
+    """A support agent as a LangGraph graph, to be run with `ainvoke` and `astream`.
 
-    model: any LangChain chat model. tools: ours, or any LangChain tools. shop: what our tools look
-    into; without one, the shop in the database. database: where the journal is kept; without one no
-    journal is kept and nothing can be written. identity: who is asking; without one, whoever the
-    server authenticated. Raises Problem for settings that contradict each other.
+    model: any LangChain chat model; without one, the model that the settings name. Its last message
+        is to be the JSON draft that it is asked for; other words are shown only in part.
+    tools: ours, or any LangChain tools, whose output is shown to the customer as it is.
+    database: where the journal is kept; without one no journal is kept.
+    shop: what our tools look into; without one, the shop in the (settings') database.
+    identity: who is asking; without one, whoever the server authenticated, and SUPPORT_CUSTOMER
+        where SUPPORT_LOCAL is set. `agent.identity.stated("C-1001")` is somebody certain.
+
+    Raises Problem for settings or tools that contradict each other.
     """
     settings = settings or settings_.load()
     if isinstance(database, str):
@@ -64,11 +69,11 @@ def build_graph(
         performer=Performer(box, shop, settings.tool_timeout),
         composer=Composer(box),
         identity=identity or authenticated(settings),
-        journal=Journal(database) if database else None,
+        journal=Journal(database),
         settings=settings,
     )
     graph = (
-        StateGraph(State, input_schema=Question)
+        StateGraph(State, input_schema=Question, output_schema=Told)
         .add_node("settle", nodes.settle)
         .add_node("model", nodes.model, destinations=("call", "answer"))
         .add_node("call", nodes.call, input_schema=Errand)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from langchain_core.runnables import RunnableConfig
 from sqlalchemy import Select, func, select, update
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
@@ -32,20 +33,56 @@ class Asked:
     text: str
 
 
-@dataclass(frozen=True)
 class Journal:
-    """The journal in the database. `customer` is "" where nobody is signed in."""
+    """The journal of all threads. Without a database nothing is kept."""
+
+    def __init__(self, database: Database | None) -> None:
+        self.database = database
+
+    def of(self, config: RunnableConfig) -> "ThreadJournal | UnkeptThread":
+        """The part of the run's thread; a run without a thread leaves nothing behind."""
+        thread = config.get("configurable", {}).get("thread_id")
+        if self.database is None or not thread:
+            return UnkeptThread()
+        return ThreadJournal(self.database, str(thread))
+
+
+class UnkeptThread:
+    """Stands for a thread of which nothing is kept."""
+
+    async def begin_turn(self, customer: str, asked: Asked, turn: int) -> int:
+        return turn
+
+    async def end_turn(self, turn: int, answer: Mapping[str, Any]) -> None: ...
+
+    async def keep(self, turn: int, calls: Sequence[ToolCall], results: Results) -> None: ...
+
+    async def results(self, turn: int, calls: Sequence[ToolCall]) -> Results:
+        return {}
+
+    async def earlier(self, turn: int, ids: Sequence[str]) -> dict[str, ToolResult]:
+        return {}
+
+    async def named(self, turn: int) -> list[str]:
+        return []
+
+
+@dataclass(frozen=True)
+class ThreadJournal:
+    """One thread's journal. A customer is "" where nobody is signed in."""
 
     database: Database
+    thread: str
 
-    async def begin_turn(self, thread: str, customer: str, asked: Asked) -> int:
+    async def begin_turn(self, customer: str, asked: Asked, turn: int) -> int:
         """Notes a turn and returns its number, counted from 1 in the thread, never used again.
 
         A step that runs again after a crash gets the number that its question has. A question
         told again from an old checkpoint, after its turn had ended, is a new turn. The first turn
-        makes the thread its customer's. Raises NoSuchThread.
+        makes the thread its customer's. `turn`, the state's own count, is not used: a state may be
+        lost or told again. Raises NoSuchThread.
         """
-        now = _now()
+        now, thread = _now(), self.thread
         async with self.database.begin() as db:
             begun = {"thread_id": thread, "customer_id": customer, "begun_at": now}
             await _write(db, tables.threads, [begun], replace=False)
@@ -54,24 +91,22 @@ class Journal:
             if number := await _open_turn(db, thread, asked.id):
                 return number
             number = 1 + (await db.scalar(_newest_turn(thread)) or 0)
-            row = {"thread_id": thread, "turn": number, "begun_at": now}
-            turn = {**row, "question_id": asked.id, "question": asked.text}
-            await _write(db, tables.turns, [turn], replace=False)
+            asking = {"question_id": asked.id, "question": asked.text, "begun_at": now}
+            row = {"thread_id": thread, "turn": number, **asking}
+            await _write(db, tables.turns, [row], replace=False)
         return number
 
-    async def end_turn(self, thread: str, turn: int, answer: Mapping[str, Any]) -> None:
-        here = (tables.turns.c.thread_id == thread) & (tables.turns.c.turn == turn)
+    async def end_turn(self, turn: int, answer: Mapping[str, Any]) -> None:
+        here = (tables.turns.c.thread_id == self.thread) & (tables.turns.c.turn == turn)
         ended = update(tables.turns).where(here).values(answer=dict(answer), ended_at=_now())
         async with self.database.begin() as db:
             await db.execute(ended)
 
-    async def keep(
-        self, thread: str, turn: int, calls: Sequence[ToolCall], results: Results
-    ) -> None:
+    async def keep(self, turn: int, calls: Sequence[ToolCall], results: Results) -> None:
         """Keeps a round's results; a step that runs again leaves what it told last."""
         rows = [
             {
-                "thread_id": thread,
+                "thread_id": self.thread,
                 "turn": turn,
                 "round": call["round"],
                 "call_id": call["call_id"],
@@ -85,38 +120,38 @@ class Journal:
         async with self.database.begin() as db:
             await _write(db, tables.calls, rows, replace=True)
 
-    async def results(self, thread: str, turn: int, calls: Sequence[ToolCall]) -> Results:
+    async def results(self, turn: int, calls: Sequence[ToolCall]) -> Results:
         """What is kept of these calls of one turn, by `round/call_id`; the very same calls only."""
         query = select(tables.calls).where(
-            tables.calls.c.thread_id == thread, tables.calls.c.turn == turn
+            tables.calls.c.thread_id == self.thread, tables.calls.c.turn == turn
         )
         async with self.database.connect() as db:
             rows = (await db.execute(query)).mappings().all()
         return {key_of(row["call"]): row["result"] for row in rows if row["call"] in calls}
 
-    async def earlier(self, thread: str, turn: int, ids: Sequence[str]) -> dict[str, ToolResult]:
+    async def earlier(self, turn: int, ids: Sequence[str]) -> dict[str, ToolResult]:
         """The newest result of each call id in the turns before this one, where it was ok."""
         c = tables.calls.c
         query = (
             select(c.call_id, c.result)
-            .where(c.thread_id == thread, c.turn < turn, c.call_id.in_(ids))
+            .where(c.thread_id == self.thread, c.turn < turn, c.call_id.in_(ids))
             .order_by(c.turn, c.round)
         )
         async with self.database.connect() as db:
             newest: dict[str, ToolResult] = dict(iter(await db.execute(query)))
         return {call_id: result for call_id, result in newest.items() if result["status"] == "ok"}
 
-    async def named(self, thread: str, turn: int) -> list[str]:
+    async def named(self, turn: int) -> list[str]:
         """The subjects that the thread has spoken of before this turn."""
         c = tables.calls.c
-        query = select(c.subject).distinct().where(c.thread_id == thread, c.turn < turn)
+        query = select(c.subject).distinct().where(c.thread_id == self.thread, c.turn < turn)
         async with self.database.connect() as db:
             return [subject for subject in (await db.scalars(query)) if subject]
 
-    async def owner(self, thread: str) -> str | None:
+    async def owner(self) -> str | None:
         """The customer who began the thread; None when nobody did."""
         async with self.database.connect() as db:
-            return await _owner(db, thread)
+            return await _owner(db, self.thread)
 
 
 async def _owner(db: AsyncConnection, thread: str) -> str | None:

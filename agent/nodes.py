@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from agent import progress, usage
 from agent.answer import draft as drafts
-from agent.answer.compose import Answer, Composer, Material
+from agent.answer.compose import Composer, Material
 from agent.asking import TurnFailed, ask
 from agent.calls import Failure, ToolCall, ToolResult, key_of
 from agent.identity import Identity
@@ -20,7 +20,7 @@ from agent.messages import asking, saying, telling
 from agent.perform import Performer, unperformed
 from agent.problems import question_problem
 from agent.settings import Settings
-from agent.state import Results, State
+from agent.state import State
 from agent.turn import Ending, Turn
 from agent.window import removed, said_since
 from agent.wire.client import Client
@@ -50,19 +50,20 @@ class Nodes:
     performer: Performer
     composer: Composer
     identity: Identity
-    journal: Journal | None
+    journal: Journal
     settings: Settings
 
     async def settle(self, state: State, config: RunnableConfig) -> dict[str, Any]:
         """Closes what an interrupted turn left open: the next one begins on a whole history."""
         calls = _asked(state)
-        kept = await self._kept(state["turn"], calls, config)
+        journal = self.journal.of(config)
+        kept = await journal.results(state["turn"], calls)
         results = {
             key_of(call): kept.get(key_of(call)) or self._lost(call, state) for call in calls
         }
         said = said_since(state["messages"])
         told = [telling(call, results[key_of(call)], state["question_id"]) for call in calls]
-        await self._keep(state["turn"], calls, results, config)
+        await journal.keep(state["turn"], calls, results)
         return {"messages": [*removed(said), *told, *said], "results": results, "round": 0}
 
     async def model(self, state: State, config: RunnableConfig) -> Command[Any]:
@@ -96,7 +97,7 @@ class Nodes:
         """Proves that each call of the round has its one result, and tells them to the model."""
         calls = _asked(state)
         _check_round(calls, state)
-        await self._keep(state["turn"], calls, state["results"], config)
+        await self.journal.of(config).keep(state["turn"], calls, state["results"])
         results, question_id = state["results"], state["question_id"]
         told = [telling(call, results[key_of(call)], question_id) for call in calls]
         return {"messages": told, "round": state["round"] + 1}
@@ -108,7 +109,7 @@ class Nodes:
             progress.tell("card", card["call_id"], card["tool"], card["subject"], card["source"])
         aside = answer["error"] is not None and answer["error"]["kind"] in ASIDE
         if not aside:
-            await self._end(state["turn"], answer, config)
+            await self.journal.of(config).end_turn(state["turn"], answer)
         said = saying(answer["message"], state["question_id"], state["response_id"], aside=aside)
         return {"messages": [said], "answer": answer, "round": 0}
 
@@ -150,31 +151,15 @@ class Nodes:
         try:
             if problem := question_problem(turn.question):
                 raise TurnFailed(*problem)
-            if self.journal and (thread := _thread(config)):
-                asked = Asked(turn.question_id, turn.question)
-                customer = self.identity(config) or ""
-                turn.numbered(await self.journal.begin_turn(thread, customer, asked))
+            asked = Asked(turn.question_id, turn.question)
+            journal, customer = self.journal.of(config), self.identity(config) or ""
+            turn.numbered(await journal.begin_turn(customer, asked, turn.number))
         except NoSuchThread:
             turn.forget()
             raise TurnFailed("no_such_thread", "The thread is not this customer's.") from None
         except TurnFailed:
             turn.forget()
             raise
-
-    async def _kept(self, turn: int, calls: list[ToolCall], config: RunnableConfig) -> Results:
-        if self.journal and (thread := _thread(config)):
-            return await self.journal.results(thread, turn, calls)
-        return {}
-
-    async def _keep(
-        self, turn: int, calls: list[ToolCall], results: Results, config: RunnableConfig
-    ) -> None:
-        if self.journal and (thread := _thread(config)):
-            await self.journal.keep(thread, turn, calls, results)
-
-    async def _end(self, turn: int, answer: Answer, config: RunnableConfig) -> None:
-        if self.journal and (thread := _thread(config)):
-            await self.journal.end_turn(thread, turn, answer)
 
     async def _material(self, ending: Ending, config: RunnableConfig) -> Material:
         """What the answer is made of; the journal is asked where this turn does not suffice."""
@@ -186,14 +171,13 @@ class Nodes:
             results=ending["results"],
             failure=ending["failure"],
         )
-        thread = _thread(config)
-        draft = drafts.read(ending["draft"] or "")
-        if draft is None or self.journal is None or not thread:
+        draft, journal = drafts.read(ending["draft"] or ""), self.journal.of(config)
+        if draft is None:
             return material
         here = {call["call_id"] for call in ending["calls"]}
         foreign = [card.call_id for card in draft.cards if card.call_id not in here]
-        earlier = await self.journal.earlier(thread, ending["turn"], foreign) if foreign else {}
-        named = [] if here else await self.journal.named(thread, ending["turn"])
+        earlier = await journal.earlier(ending["turn"], foreign) if foreign else {}
+        named = [] if here else await journal.named(ending["turn"])
         return replace(material, earlier=earlier, named=named)
 
 
@@ -217,7 +201,3 @@ def _check_round(calls: list[ToolCall], state: State) -> None:
     }
     if found != wanted:
         raise BrokenRound(f"Round {state['round']} asked for {wanted} and has {found}.")
-
-
-def _thread(config: RunnableConfig) -> str:
-    return str(config.get("configurable", {}).get("thread_id") or "")

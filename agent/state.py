@@ -48,6 +48,12 @@ class Question(TypedDict):
     messages: Annotated[list[AnyMessage], DeltaChannel(_messages_delta_reducer)]
 
 
+class Told(Question):
+    """What a client is told: the messages, of which the last one is the answer, and its cards."""
+
+    answer: dict[str, Any]
+
+
 class State(Question, total=False):
     """turn: counts the customer's messages, from 1. round: responses in this turn; 0 between turns.
 

@@ -26,6 +26,8 @@ def toolbox(tools: Iterable[AnyTool]) -> Mapping[str, Tool]:
     box: dict[str, Tool] = {}
     for each in tools:
         tool = each if isinstance(each, Tool) else adapt(each)
+        if tool.effect == "write":
+            raise Problem(f"{tool.name!r} writes, and there is no ledger yet that would hold it.")
         if tool.name in box:
             raise Problem(
                 f"Two tools are called {tool.name!r}; the model could not tell them apart."

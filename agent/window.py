@@ -1,6 +1,7 @@
-"""Which part of a conversation the model sees: the last whole turns, so that a turn costs the same
+"""Which part of a conversation the model sees: the last whole turns.
 
-on the first day and on the last. A turn is never cut in two, so no call loses its result.
+So a turn costs the same on the first day and on the last. A turn is never cut in two, and no call
+loses its result.
 """
 
 from collections.abc import Sequence

@@ -33,7 +33,9 @@ def graph_of(model: Any = None, *, customer: str = DEMO_CUSTOMER, **options: Any
 
 async def ask(graph: Graph, text: str, thread: str = "thread-1", **configurable: Any) -> Any:
     """One turn; the final state."""
-    return await graph.ainvoke(question(text), config_of(thread, **configurable))
+    config = config_of(thread, **configurable)
+    await graph.ainvoke(question(text), config)
+    return (await graph.aget_state(config)).values
 
 
 def question(text: str) -> Any:

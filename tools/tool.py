@@ -41,6 +41,10 @@ class Context:
     db: AsyncConnection | None = None
 
 
+class BadDeclaration(TypeError):
+    """A tool is declared in a way that contradicts its function; the message says how."""
+
+
 class InvalidArguments(Exception):
     """The model's arguments do not fit the tool's schema; the message says which and why."""
 
@@ -98,7 +102,7 @@ def tool(
     card: "optional" when an ok result may go unmentioned in the answer; a failure never may.
     cost: what one call costs, in US dollars.
 
-    Raises TypeError at import when the declaration contradicts the function.
+    Raises BadDeclaration at import when the declaration contradicts the function.
     """
 
     def declare(function: Callable[..., Awaitable[BaseModel]]) -> Tool:
@@ -131,7 +135,7 @@ def _models(function: Callable[..., Any]) -> tuple[type[BaseModel], type[BaseMod
     hints = get_type_hints(function, include_extras=True)
     returns = hints.pop("return", None)
     if not (inspect.iscoroutinefunction(function) and isinstance(returns, type)):
-        raise TypeError(f"{function.__name__} must be async and return a pydantic model.")
+        raise BadDeclaration(f"{function.__name__} must be async and return a pydantic model.")
     fields = {
         name: (hints[name], ... if parameter.default is parameter.empty else parameter.default)
         for name, parameter in list(inspect.signature(function).parameters.items())[1:]
@@ -214,4 +218,4 @@ def _check(tool: Tool, parameters: set[str]) -> None:
         "required is missing in the sentence": set(tool.required) - placeholders(tool.sentence),
     }
     if problems := [f"{what}: {sorted(names)}" for what, names in wrong.items() if names]:
-        raise TypeError(f"@tool {tool.name}: {'; '.join(problems)}")
+        raise BadDeclaration(f"@tool {tool.name}: {'; '.join(problems)}")

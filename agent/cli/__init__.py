@@ -78,8 +78,9 @@ def _sentence(error: Exception) -> tuple[str, ...]:
 def _exit_code(error: Exception) -> int:
     from agent.problems import Problem
     from tools.database import DatabaseProblem
+    from tools.tool import BadDeclaration
 
-    return 2 if isinstance(error, Problem | DatabaseProblem) else 1
+    return 2 if isinstance(error, Problem | DatabaseProblem | BadDeclaration) else 1
 
 
 def _say(*lines: str) -> None:

@@ -13,7 +13,7 @@ from sqlalchemy import make_url
 
 from agent.graph import Graph, build_graph
 from agent.identity import stated
-from agent.journal import Journal
+from agent.journal import ThreadJournal
 from agent.problems import Problem, check_question
 from agent.report import report
 from agent.settings import Settings
@@ -30,14 +30,14 @@ class Session:
     """One customer at the command line."""
 
     graph: Graph
-    journal: Journal
+    database: Database
     customer: str
 
     async def thread(self, wanted: str | None) -> str:
         """The thread to go on with, or the id of a new one. Raises Problem for one not theirs."""
         if wanted is None:
             return f"t-{uuid.uuid4().hex[:12]}"
-        if await self.journal.owner(wanted) != self.customer:
+        if await ThreadJournal(self.database, wanted).owner() != self.customer:
             raise Problem(f"There is no such thread: {wanted}. Nothing was asked.")
         return wanted
 
@@ -46,7 +46,7 @@ class Session:
         check_question(text)
         config: Any = {"configurable": {"thread_id": thread}}
         question: Any = {"messages": [HumanMessage(text)]}
-        with self.journal.database.problems():
+        with self.database.problems():
             async for event in self.graph.astream(question, config, stream_mode="custom"):
                 watch(event)
             return report(thread, (await self.graph.aget_state(config)).values)
@@ -62,7 +62,10 @@ async def open_session(
     try:
         shop = shop or SqlShop(database)
         if await shop.customer(who) is None:
-            raise Problem(f"The shop has no customer {who!r}. Nothing was asked.")
+            raise Problem(
+                f"The shop has no customer {who!r}; name one with --customer or SUPPORT_CUSTOMER."
+                " Nothing was asked."
+            )
         async with _saver(database, settings) as saver:
             graph = build_graph(
                 checkpointer=saver,
@@ -71,7 +74,7 @@ async def open_session(
                 identity=stated(who),
                 settings=settings,
             )
-            yield Session(graph, Journal(database), who)
+            yield Session(graph, database, who)
     finally:
         await database.close()
 

@@ -18,7 +18,7 @@ from agent.admission import BrokenResponse
 from agent.answer.draft import RESPONSE_FORMAT
 from agent.settings import Settings
 from agent.wire.connect import connect
-from agent.wire.errors import ModelUnavailable, broken_off, forgotten, reason, refuses_schema
+from agent.wire.errors import ModelUnavailable, forgotten, reason, refuses_schema
 
 log = logging.getLogger(__name__)
 
@@ -52,13 +52,17 @@ class ModelClient:
     async def respond(self, messages: Sequence[AnyMessage], config: RunnableConfig) -> AIMessage:
         try:
             return await self._ask(self._model, messages, config)
+        except BrokenResponse:
+            raise
         except Exception as error:  # each vendor has its own hierarchy
             if (again := self._otherwise(error, messages)) is None:
-                raise _said(error) from error
+                raise ModelUnavailable(reason(error)) from error
         try:
             return await self._ask(*again, config)
+        except BrokenResponse:
+            raise
         except Exception as error:
-            raise _said(error) from error
+            raise ModelUnavailable(reason(error)) from error
 
     def _otherwise(
         self, error: Exception, messages: Sequence[AnyMessage]
@@ -81,8 +85,14 @@ class ModelClient:
         quiet: RunnableConfig = {**config, "tags": [*(config.get("tags") or ()), "nostream"]}
         bound, system = self._bound(model)
         # Chunks are added here, since `ainvoke` drops the text of the arguments for its parse.
-        stream = bound.astream([*system, *messages], quiet)
-        chunks: list[AIMessageChunk] = [chunk async for chunk in stream]
+        chunks: list[AIMessageChunk] = []
+        try:
+            async for chunk in bound.astream([*system, *messages], quiet):
+                chunks += [chunk]
+        except Exception as error:
+            if not chunks and "No generation" not in str(error):  # LangChain's words for no event
+                raise
+            raise BrokenResponse("stream_interrupted", "The response broke off.") from error
         return add_ai_message_chunks(*chunks) if len(chunks) > 1 else chunks[0]
 
     def _bound(self, model: BaseChatModel) -> tuple[Runnable[Any, Any], list[SystemMessage]]:
@@ -116,12 +126,6 @@ def client(
 ) -> Client:
     """The given chat model, or the one that the settings name, ready to be asked."""
     return ModelClient(model or connect(settings), tools, instructions, settings)
-
-
-def _said(error: Exception) -> BrokenResponse | ModelUnavailable:
-    if why := broken_off(error):
-        return BrokenResponse("stream_interrupted", why)
-    return ModelUnavailable(reason(error))
 
 
 def _without_reasoning(message: AnyMessage) -> AnyMessage:
