@@ -6,7 +6,7 @@ checks         what the API refuses, in its words (`errors` holds their form)
 schemas        strict JSON schemas: what is allowed in one, and an object that fits one
 conversation   what any protocol's request comes down to: tools, turns, calls, results
 planner        the next step of a conversation: calls, or the answer
-reading        what a message asks (`ids`, `marks`, `clauses` are its parts)
+reading        what a message asks: `tokens`, those that are `ids`, the `message`, its `clauses`
 lexicon        the words of a language, from `lexicon/*.toml`
 
 It knows what the request holds and nothing else, as a vendor's model would.

@@ -2,20 +2,48 @@
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
-from offline_model.conversation import Call
+from offline_model.conversation import Call, Conversation
+from offline_model.lexicon import Lexicon
+from offline_model.reading import Reading
 from offline_model.schemas import fitted
-
-if TYPE_CHECKING:
-    from offline_model.planner import Situation
 
 FIELD = re.compile(r"\{(\w+)\}")
 REQUIRED = re.compile(r"Card placeholders: required ([^;.]*)")
 IN_WORDS = re.compile(r"\bone JSON object\b", re.IGNORECASE)
 
 
-def final_text(situation: "Situation") -> str:
+@dataclass(frozen=True)
+class Situation:
+    """All that the final text depends on.
+
+    `facets` are what was asked of each call; `left_out` are calls that only served to find others.
+    `able` is whether an offered tool does the deed that is wanted, `stuck` that none tells anything
+    of what was asked.
+    """
+
+    conversation: Conversation
+    lexicon: Lexicon
+    reading: Reading
+    facets: dict[str, frozenset[str]]
+    left_out: list[str]
+    stuck: bool
+    able: bool
+
+    @property
+    def shown(self) -> list[Call]:
+        calls = self.conversation.turns[-1].calls
+        return [call for call in calls if call.call_id not in self.left_out]
+
+    def say(self, name: str) -> str:
+        """A sentence of the lexicon; where it has several they take turns."""
+        choices = self.lexicon.says.get(name, [""])
+        return choices[(len(self.conversation.turns) - 1) % len(choices)]
+
+
+def final_text(situation: Situation) -> str:
     """JSON by the request's schema, or by the one that its instructions state; else prose."""
     answer = _answer(situation)
     schema = situation.conversation.schema
@@ -26,44 +54,50 @@ def final_text(situation: "Situation") -> str:
     return _prose(answer, situation)
 
 
-def _answer(situation: "Situation") -> dict[str, Any]:
-    shown = [c for c in _calls(situation) if c.call_id not in situation.left_out]
+def _answer(situation: Situation) -> dict[str, Any]:
+    shown, reading = situation.shown, situation.reading
+    honest = [situation.say(f"not_{name}") for name in _refused(situation)]
+    said = [situation.say(name) for name in _opening(situation)]
+    said += [] if shown else honest
     return {
         "locale": situation.lexicon.locale,
-        "opening": situation.lexicon.says[_opening(situation)],
+        "opening": " ".join(filter(None, [situation.say(reading.tone), *said])),
         "cards": [{"call_id": call.call_id, "text": _card(call, situation)} for call in shown],
-        "closing": "",
+        "closing": " ".join(honest) if shown else "",
     }
 
 
-def _calls(situation: "Situation") -> list[Call]:
-    return situation.conversation.turns[-1].calls
+def _refused(situation: Situation) -> list[str]:
+    """What was asked for as well, or only, and cannot be done here."""
+    deed = [] if situation.able else [situation.reading.request]
+    return [*deed, *situation.reading.beside]
 
 
-def _opening(situation: "Situation") -> str:
+def _opening(situation: Situation) -> list[str]:
     """Which of the lexicon's sentences fits what was asked and what came of it."""
-    calls, reading = _calls(situation), situation.reading
-    if not situation.able and (calls or reading.request):
-        return "cannot_but" if any(call.error is None for call in calls) else "cannot"
-    if calls:
-        failed = [call.error is not None for call in calls]
-        if not any(failed):
-            return "found" if _told_anything(calls) else "no_orders"
-        return "failed" if all(failed) else "mixed"
+    shown, reading = situation.shown, situation.reading
+    if shown:
+        return _opening_of(shown)
     if reading.asks and situation.stuck:
-        return "no_way"
+        return ["no_way"]
+    if _refused(situation):
+        return []
     if reading.talk and not reading.asks:
-        return reading.talk
-    return "outside" if reading.foreign else "which"
+        return [reading.talk]
+    return ["outside" if reading.foreign else "which"]
 
 
-def _told_anything(calls: list[Call]) -> bool:
-    """False where all that came back is a listing with nothing in it."""
-    data = calls[-1].data
-    return not data or any(value != [] for value in data.values())
+def _opening_of(shown: list[Call]) -> list[str]:
+    """Nothing where the cards speak for themselves."""
+    failed = [call.error["kind"] for call in shown if call.error]
+    if set(failed) - {"not_found"}:
+        return ["failed" if len(failed) == len(shown) else "mixed"]
+    if not failed and shown[-1].data and all(v == [] for v in shown[-1].data.values()):
+        return ["no_orders"]
+    return ["found"] if len(shown) - len(failed) > 1 else []
 
 
-def _card(call: Call, situation: "Situation") -> str:
+def _card(call: Call, situation: Situation) -> str:
     """A template for one result; empty where it failed or its tool needs no words of ours."""
     data = call.data
     if data is None:
@@ -72,8 +106,8 @@ def _card(call: Call, situation: "Situation") -> str:
     required = _required(call.name, situation)
     words = situation.lexicon.data["cards"].get(call.name)
     text = _composed(words, situation.facets[call.call_id], filled | set(required)) if words else ""
-    missing = [name for name in required if f"{{{name}}}" not in text]
-    text = " ".join([*(f"{{{name}}}" for name in missing), text]).strip()
+    missing = [f"{{{name}}}" for name in required if f"{{{name}}}" not in text]
+    text = " ".join([*missing, text]).strip()
     return text if set(FIELD.findall(text)) <= set(data) else ""
 
 
@@ -85,16 +119,18 @@ def _composed(words: dict[str, Any], facets: frozenset[str], filled: set[str]) -
     return " ".join(s for s in sentences if s and set(FIELD.findall(s)) <= filled)
 
 
-def _required(name: str, situation: "Situation") -> list[str]:
+def _required(name: str, situation: Situation) -> list[str]:
     tool = situation.conversation.tool(name)
     found = REQUIRED.search(tool.description) if tool else None
     return FIELD.findall(found[1]) if found else []
 
 
-def _prose(answer: dict[str, Any], situation: "Situation") -> str:
-    calls = {call.call_id: call.data or {} for call in _calls(situation)}
-    cards = [_filled(card["text"], calls[card["call_id"]]) for card in answer["cards"]]
-    return "\n".join(line for line in [answer["opening"], *cards, answer["closing"]] if line)
+def _prose(answer: dict[str, Any], situation: Situation) -> str:
+    cards = [
+        _filled(c["text"], call.data or {})
+        for c, call in zip(answer["cards"], situation.shown, strict=True)
+    ]
+    return "\n".join(filter(None, [answer["opening"], *cards, answer["closing"]]))
 
 
 def _filled(text: str, values: dict[str, Any]) -> str:

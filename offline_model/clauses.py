@@ -1,25 +1,30 @@
 """Sentences cut into clauses: which orders a part of a message is about, and what it asks."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from offline_model.lexicon import Hit, Lexicon, Mark
-from offline_model.sentences import Group, Sentence
+from offline_model.lexicon import ID, Hit, Lexicon, Marks
 
 Topics = dict[str, set[str]]  # topic → the facets asked of it
-Extra = Sequence[tuple[Mark, re.Pattern[str]]]  # marks that the offered tools bring along
-REFERENCES = ("it", "they", "other", "rest", "last", "mentioned", "ordinal")
+REFERENCES = ("it", "they", "other", "rest", "last", "ordinal")
 
 
 @dataclass
 class Clause:
-    """What one part of a sentence says: its words, and the phrases (`said`) that its hits are."""
+    """What one part of a sentence says: its words, behind the `joint` that led to it.
 
-    words: str
-    said: list[str] = field(default_factory=list)
-    ids: list[str] = field(default_factory=list)
+    `strange` are those words that no phrase and no word of the lexicon accounts for.
+    """
+
+    joint: str = ""
+    words: list[str] = field(default_factory=list)
     hits: list[Hit] = field(default_factory=list)
+    strange: list[str] = field(default_factory=list)
+
+    @property
+    def marks(self) -> str:
+        """The characters of the ids that it names."""
+        return "".join(re.findall(ID, " ".join(self.words)))
 
     @property
     def topics(self) -> Topics:
@@ -41,29 +46,27 @@ class Clause:
 
     @property
     def refers(self) -> bool:
-        return not self.ids and self.has(*REFERENCES)
+        return not self.marks and self.has(*REFERENCES)
 
     @property
     def subject(self) -> bool:
-        return bool(self.ids) or self.has(*REFERENCES, "scope")
+        return bool(self.marks) or self.has(*REFERENCES, "scope")
 
     @property
     def asks(self) -> bool:
         return self.has("topic", "compare", "request")
 
     def join(self, other: "Clause") -> None:
-        self.words += " " + other.words
-        self.said += other.said
-        self.ids += other.ids
+        self.words += other.words
         self.hits += other.hits
+        self.strange += other.strange
 
 
-def clauses(sentence: Sentence, lexicon: Lexicon, extra: Extra = ()) -> list[Clause]:
+def clauses(sentence: str, lexicon: Lexicon, extra: Marks = ()) -> list[Clause]:
     """The clauses of a sentence; a part without a subject or a question joins its neighbour."""
     parts = _parts(sentence, lexicon, extra)
     found: list[Clause] = []
-    for place, part in enumerate(parts):
-        following = parts[place + 1] if place + 1 < len(parts) else None
+    for part, following in zip(parts, [*parts[1:], Clause()], strict=False):
         if found and not _begins(found[-1], part, following, lexicon):
             found[-1].join(part)
         else:
@@ -71,111 +74,35 @@ def clauses(sentence: Sentence, lexicon: Lexicon, extra: Extra = ()) -> list[Cla
     return found
 
 
-def _begins(current: Clause, part: Clause, following: Clause | None, lexicon: Lexicon) -> bool:
+def _begins(current: Clause, part: Clause, following: Clause, lexicon: Lexicon) -> bool:
     """Whether a part is a clause of its own, or still belongs to the clause before it."""
     if not (current.subject and current.asks):
         return current.subject and part.subject and part.asks and part.refers
     if part.subject:
-        return part.asks or _waits_for(following, lexicon)
+        waits = following.asks and not following.marks  # "…, B-21: how much?"
+        adds = current.refers and part.joint in lexicon.data["words"]["adding"]
+        return part.asks or waits or adds
     return part.asks and _leads_on(part, following, lexicon)
 
 
-def _waits_for(following: Clause | None, lexicon: Lexicon) -> bool:
-    """A subject alone: the question about it comes next ("…, B-21: how much?")."""
-    return following is not None and following.asks and not following.ids
-
-
-def _leads_on(part: Clause, following: Clause | None, lexicon: Lexicon) -> bool:
+def _leads_on(part: Clause, following: Clause, lexicon: Lexicon) -> bool:
     """A question without a subject belongs to the next part where that goes on with its phrase
     ("the delivery date and carrier of B-21"), not where it opens a question of its own."""
-    if following is None or not (following.ids and following.asks):
-        return False
-    return not _opens(part, lexicon) and not _opens(following, lexicon)
+    openers = lexicon.data["words"]["openers"]
+    opened = part.words[:1] + following.words[:1]
+    return bool(following.marks) and following.asks and not set(opened) & set(openers)
 
 
-def _opens(part: Clause, lexicon: Lexicon) -> bool:
-    first = part.words.split()[:1]
-    return bool(first) and first[0] in lexicon.data["words"]["openers"]
-
-
-def _parts(sentence: Sentence, lexicon: Lexicon, extra: Extra) -> list[Clause]:
-    words, groups = list(sentence.words), [list(group.ids) for group in sentence.groups]
-    text = " ".join(words)
-    hits = lexicon.hits(text, extra, without=["bought"] if groups else [])
-    if _shares_badly(sentence, hits):
-        return _parts(_split_last(sentence), lexicon, extra)
-    cuts = _cuts(text, hits, lexicon)
-    turns = set() if cuts else _turns(text, hits)
-    ids = iter(groups)
-    parts = [Clause("")]
-    place = 0
-    for word in words:
-        if place in cuts or place in turns:
-            parts.append(Clause(""))
-        if place not in cuts:
-            parts[-1].words += f" {word}"
-        if word.startswith("#"):
-            parts[-1].ids += next(ids)
-        begun = [hit for hit in hits if hit.start == place]
-        parts[-1].hits += begun
-        parts[-1].said += [text[hit.start : hit.end] for hit in begun]
-        place += len(word) + 1
-    return [part for part in parts if part.words.strip()]
-
-
-def _cuts(text: str, hits: list[Hit], lexicon: Lexicon) -> set[int]:
-    """Where joints stand that are not inside of a phrase."""
-    joints = lexicon.data["words"]["joints"]
-    phrases = [hit for hit in hits if " " in text[hit.start : hit.end]]
-    found = set()
-    place = 0
-    for word in text.split(" "):
-        inside = any(hit.start <= place < hit.end for hit in phrases)
-        if word in joints and not inside:
-            found.add(place)
-        place += len(word) + 1
-    return found
-
-
-def _turns(text: str, hits: list[Hit]) -> set[int]:
-    """Where clauses begin that no joint parts: "price A-17 delivery B-21"."""
-    asked = [(hit.start, "?") for hit in hits if hit.mark.kind == "topic"]
-    named = [(match.start(), "#") for match in re.finditer("#+", text)]
-    steps = sorted(asked + named)
-    runs = [step for n, step in enumerate(steps) if not n or steps[n - 1][1] != step[1]]
-    order = "".join(kind for _, kind in runs)
-    if order not in ("?#?#", "#?#?", "?#?#?#", "#?#?#?"):
-        return set()
-    return {place for place, _ in runs[2::2]}
-
-
-def _shares_badly(sentence: Sentence, hits: list[Hit]) -> bool:
-    """Whether the last id of a list has its own question: "price of A-17 and B-21's carrier"."""
-    if "##" not in sentence.words:
-        return False
-    word = sentence.words.index("##")
-    place = len(" ".join(sentence.words[:word]))
-    topics = [hit for hit in hits if hit.mark.kind in ("topic", "weak")]
-    before = {hit.mark.name for hit in topics if hit.end <= place}
-    behind = [hit.mark.name for hit in topics if hit.start == place + 4 - (place == 0)]
-    group = sentence.groups[_number(sentence, word)]
-    owned = group.owned == group.ids[-1:]
-    return bool(before and behind) and (owned or behind[0] not in before)
-
-
-def _number(sentence: Sentence, word: int) -> int:
-    """Which of the sentence's groups a word stands for."""
-    return sum(other.startswith("#") for other in sentence.words[:word])
-
-
-def _split_last(sentence: Sentence) -> Sentence:
-    word = sentence.words.index("##")
-    number = _number(sentence, word)
-    group = sentence.groups[number]
-    first, last = group.ids[:-1], group.ids[-1:]
-    words = ["##" if len(first) > 1 else "#", "and", "#"]
-    return Sentence(
-        [*sentence.words[:word], *words, *sentence.words[word + 1 :]],
-        [*sentence.groups[:number], Group(first), Group(last), *sentence.groups[number + 1 :]],
-        sentence.question,
-    )
+def _parts(text: str, lexicon: Lexicon, extra: Marks) -> list[Clause]:
+    hits = lexicon.hits(text, extra, without=["bought"] if re.search(ID, text) else [])
+    joints, parts = lexicon.data["words"]["joints"], [Clause()]
+    for word in re.finditer(r"\S+", text):
+        around = [hit for hit in hits if hit.start <= word.start() < hit.end]
+        if word[0] in joints and not any(" " in text[hit.start : hit.end] for hit in around):
+            parts.append(Clause(word[0]))
+            continue
+        parts[-1].words.append(word[0])
+        parts[-1].hits += [hit for hit in around if hit.start == word.start()]
+        if word[0].isalpha() and word[0] not in lexicon.known and not around:
+            parts[-1].strange.append(word[0])
+    return [part for part in parts if part.words]

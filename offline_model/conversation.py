@@ -29,16 +29,17 @@ class Call:
     @property
     def data(self) -> dict[str, Any] | None:
         """The data of an ok result, None for anything else."""
-        result = _object(self.output or "")
-        data = result.get("data")
-        return data if result.get("status") == "ok" and isinstance(data, dict) else None
+        return self._part("ok", "data")
 
     @property
     def error(self) -> dict[str, Any] | None:
         """The error of a failed result, as kind and message."""
+        return self._part("error", "error")
+
+    def _part(self, status: str, name: str) -> dict[str, Any] | None:
         result = _object(self.output or "")
-        error = result.get("error")
-        return error if result.get("status") == "error" and isinstance(error, dict) else None
+        part = result.get(name)
+        return part if result.get("status") == status and isinstance(part, dict) else None
 
 
 @dataclass
@@ -47,7 +48,6 @@ class Turn:
 
     text: str
     calls: list[Call] = field(default_factory=list)
-    answers: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,9 @@ class Step:
     text: str = ""
 
 
-def rows(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def rows(data: dict[str, Any] | None) -> Iterator[dict[str, Any]]:
     """The entries of a result that is a listing: objects in a list at its top level."""
-    for value in data.values():
+    for value in (data or {}).values():
         if isinstance(value, list):
             yield from (entry for entry in value if isinstance(entry, dict))
 

@@ -2,33 +2,34 @@
 
 from typing import Any
 
+NAMES = {dict: "an object", list: "an array", str: "a string", bool: "a boolean"}
+NAMES |= {int: "an integer", float: "a decimal", type(None): "null"}
+
 
 class ApiRefusal(Exception):
     """A request the API does not take; `status` and `body` are what goes back."""
 
     def __init__(
-        self, message: str, *, param: str | None = None, code: str | None = None, status: int = 400
+        self, message: str, param: str | None = None, code: str | None = None, status: int = 400
     ) -> None:
         super().__init__(message)
-        self.message, self.param, self.code, self.status = message, param, code, status
-
-    @property
-    def body(self) -> dict[str, Any]:
-        error = {"message": self.message, "type": "invalid_request_error"}
-        return {"error": {**error, "param": self.param, "code": self.code}}
+        error = {"message": message, "type": "invalid_request_error", "param": param, "code": code}
+        self.status, self.body = status, {"error": error}
 
 
 def wrong_type(param: str, expected: str, value: Any) -> ApiRefusal:
-    message = f"Invalid type for '{param}': expected {expected}, but got {_named(value)} instead."
-    return ApiRefusal(message, param=param, code="invalid_type")
+    got = NAMES.get(type(value), "something else")
+    message = f"Invalid type for '{param}': expected {expected}, but got {got} instead."
+    return ApiRefusal(message, param, "invalid_type")
 
 
 def missing(param: str) -> ApiRefusal:
     message = f"Missing required parameter: '{param}'."
-    return ApiRefusal(message, param=param, code="missing_required_parameter")
+    return ApiRefusal(message, param, "missing_required_parameter")
 
 
-def _named(value: Any) -> str:
-    names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean"}
-    names |= {int: "an integer", float: "a decimal", type(None): "null"}
-    return names.get(type(value), "something else")
+def unsupported(param: str, value: Any, allowed: tuple[str, ...]) -> ApiRefusal:
+    *first, last = [f"'{name}'" for name in allowed]
+    named = " and ".join(filter(None, [", ".join(first), last]))
+    message = f"Invalid value: '{value}'. Supported values are: {named}."
+    return ApiRefusal(message, param, "invalid_value")

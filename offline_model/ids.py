@@ -1,251 +1,205 @@
-"""Which tokens of a message name orders. An id is passed on as the customer wrote it."""
+"""Which tokens of a message name orders: each is weighed by its form and the words around it."""
 
 import re
 
 from offline_model.lexicon import Lexicon
 from offline_model.tokens import Token
 
+NEVER = -9
+NEEDED = 2
+NOWHERE = Token("end", "")
+
 
 def mark_ids(tokens: list[Token], lexicon: Lexicon) -> list[Token]:
-    """The same tokens, those that name an order with their `order_id`.
-
-    A bare number that nothing ties to an order counts only where no other id is named.
-    """
-    finder = _Finder(tokens, lexicon)
-    for place in range(len(tokens)):
-        finder.look(place)
-    strong = any(token.order_id and not token.weak for token in finder.tokens)
-    return [
-        Token(token.kind, token.text, token.raw, token.start) if strong and token.weak else token
-        for token in finder.tokens
-    ]
+    """The tokens, those that name an order with their `order_id`: as the customer wrote it."""
+    return _Scale(tokens, lexicon).marked()
 
 
-class _Finder:
-    """Walks over the tokens from left to right: what is an id depends on the words around it."""
-
+class _Scale:
     def __init__(self, tokens: list[Token], lexicon: Lexicon) -> None:
-        self.tokens = list(tokens)
-        self.words = lexicon.ids
-        self.known = lexicon.known
-        letters = "".join(t.text for t in tokens if t.kind == "word" and len(t.text) > 1)
-        self.shouting = letters.isupper()
+        self.tokens = tokens
+        self.words, self.known = lexicon.ids, lexicon.known
+        self.joints = self.words["connectors"] | self.words["nouns"]
+        self.contractions = lexicon.data["words"]["contractions"]
+        words = [t.text for t in tokens if t.kind == "word" and len(t.text) > 1]
+        self.shouting = len(words) > 1 and "".join(words).isupper()
 
-    def look(self, place: int) -> None:
+    def marked(self) -> list[Token]:
+        """Twice over, since an id tells of its neighbours on both sides."""
+        scores: dict[int, int] = {}
+        for place in [*range(len(self.tokens))] * 2:
+            scores[place] = self._score(place)
+            token = self.tokens[place]
+            token.order_id = self._spelled(place) if scores[place] >= NEEDED else ""
+        bare = [t for p, t in enumerate(self.tokens) if t.kind == "number" and scores[p] == NEEDED]
+        if any(token.order_id and token not in bare for token in self.tokens):
+            for token in bare:  # a number that nothing ties to an order counts only by itself
+                token.order_id = ""
+        return [t for p, t in enumerate(self.tokens) if not self._swallowed(p)]
+
+    def _swallowed(self, place: int) -> bool:
+        """Whether it belongs to the letter before it: "order B 21"."""
+        return any(len(self._at(place - back).order_id.split()) > back for back in (1, 2))
+
+    def _spelled(self, place: int) -> str:
         token = self.tokens[place]
-        look = getattr(self, f"_{token.kind}", None)
-        found = look(place) if look else None
-        if found is not None:
-            weak = token.kind == "number" and not self._tied(place) and not _leading_zero(token)
-            self.tokens[place] = token.named(found, weak=weak)
+        if token.kind == "mixed" and self._prefix(token) in self.words["nouns"]:
+            return re.split("[-_]", token.raw, maxsplit=1)[1]
+        if number := self._number_behind(place):
+            between = self.tokens[place + 1].text == "-"
+            return f"{token.raw} {'- ' if between else ''}{number}"
+        if token.kind == "number":
+            return self._completed(place)
+        return token.raw[:1] if len(token.base) == 1 else token.raw
 
-    # One method a kind of token: the id it is, or None.
+    # One method a kind of token: what speaks for an id, less what speaks against it.
 
-    def _mixed(self, place: int) -> str | None:
+    def _score(self, place: int) -> int:
+        weigh = getattr(self, f"_{self.tokens[place].kind}", None)
+        return int(weigh(place)) if weigh else NEVER
+
+    def _mixed(self, place: int) -> int:
         token = self.tokens[place]
-        prefix, _, number = re.split(r"(\s?[-_]\s?)", token.text, maxsplit=1)
-        if " " in token.text and not (len(prefix) == 1 and prefix.isupper()):
-            return None
-        if prefix.lower() in self.words["nouns"] and not prefix.isupper():
-            return number
-        if self._tied(place):
-            return token.raw
-        if prefix.lower() in self.words["not_prefixes"] or (len(prefix) > 4 and prefix.islower()):
-            return None
-        return token.raw
+        prefix = self._prefix(token)
+        doubtful = prefix in self.words["not_prefixes"] or (
+            len(prefix) > 4 and token.text.split("-")[0].islower()
+        )
+        return 0 + self._tied(place) if doubtful and prefix not in self.words["nouns"] else 4
 
-    def _joined(self, place: int) -> str | None:
+    def _joined(self, place: int) -> int:
         token = self.tokens[place]
         if token.lower in self.words["not_ids"]:
-            return None
-        digits = sum(char.isdigit() for char in token.text)
-        plain = digits > 1 and not self._unit_follows(place)
-        return token.raw if plain or self._tied(place) else None
+            return NEVER
+        plain = sum(map(str.isdigit, token.text)) > 1 and not self._unit_follows(place)
+        return 3 if plain else self._tied(place)
 
-    def _number(self, place: int) -> str | None:
-        token = self.tokens[place]
-        if self._unit_follows(place) or self._foreign(place) or self._number_behind(place - 1):
-            return None
-        listed = self._listed(place)
-        if listed and not self._hashed(place):
-            return self._completed(token, listed)
-        if self._hashed(place) or self._after_noun(place):
-            return None if self._counts(place) else token.raw
-        bare = len(token.text) > 2 and not self._priced(place) and not self._year(token)
-        return token.raw if bare or (_leading_zero(token) and len(token.text) > 2) else None
+    def _number(self, place: int) -> int:
+        token, before = self.tokens[place], self._at(place - 1)
+        if self._unit_follows(place) or self._foreign(place) or self._swallowed(place):
+            return NEVER
+        long = len(token.text) > 2
+        year = len(token.text) == 4 and token.text[:2] in ("19", "20")
+        doubtful = year or before.lower in self.words["number_not_after"]
+        listed = 3 * (self._beside(place) and (long or self._completed(place) != token.raw))
+        zero = 2 * (long and token.text.startswith("0"))
+        return 2 * long + zero - 2 * doubtful + max(3 * bool(self._named(place)), listed)
 
-    def _word(self, place: int) -> str | None:
-        token = self.tokens[place]
-        letter = token.base if len(token.base) == 1 else ""
-        if letter:
-            if behind := self._number_behind(place):
-                return f"{token.raw} {behind}"
-            return token.raw[:1] if self._is_letter_id(place, letter) else None
-        shouted = token.text.isupper() and not self.shouting and len(token.text) < 6
-        named = self._after_noun(place) or self._hashed(place)
-        return token.raw if shouted and named and token.lower not in self.known else None
-
-    # Single letters.
-
-    def _is_letter_id(self, place: int, letter: str) -> bool:
-        token = self.tokens[place]
-        if self._hashed(place) or self._quoted(place):
-            return True
-        if letter in self.words["pronouns"] or self._abbreviation(place):
-            return False
-        if self._before(place).base in self.words["not_before"]:
-            return False
+    def _word(self, place: int) -> int:
+        token, before, after = (self._at(place + step) for step in (0, -1, 1))
+        letter = token.base
+        if len(letter) > 1:
+            return NEVER
+        never = letter in self.words["pronouns"] or before.base in self.words["not_before"]
+        if never or self._initial(place):
+            return NEVER
+        article = letter in self.words["articles"]
         upper = token.text[0].isupper() and not self.shouting
-        if letter in self.words["articles"]:
-            return self._article_is_id(place, upper)
-        return upper or self._lower_letter(place, letter)
+        score = (1 if article else 2) * upper
+        score += self._named(place) + 2 * self._beside(place) + 3 * bool(self._number_behind(place))
+        score += before.base in self.words["before_letter"] or len(self.tokens) < 3
+        score += self._goes_on(after) or "'" in token.text
+        score -= letter in self.words["chat_letters"] and not upper
+        return int(score) - (self._article(place) if article else 0)
 
-    def _article_is_id(self, place: int, upper: bool) -> bool:
-        if self._paired(place):
-            return True
-        follows = self._ends_or(place, "after_letter")
-        if self._listed(place) or self._after_noun(place):
-            return follows or (upper and not self._names_something(place + 1))
-        if upper and "'" in self.tokens[place].text:
-            return True
-        return upper and follows
-
-    def _names_something(self, place: int) -> bool:
-        """A word that the lexicon does not know, or one with a capital: "Order A Pizza"."""
-        after = self._at(place)
-        return after.text[:1].isupper() or after.lower not in self.known
-
-    def _lower_letter(self, place: int, letter: str) -> bool:
-        if self._after_noun(place):
-            return self._ends_or(place, "after_letter")
-        if letter in self.words["chat_letters"]:
-            return bool(self._listed(place)) and self._ends_or(place, "after_letter")
-        if self._paired(place) or self._listed(place):
-            return True
-        tied = self._before(place).base in self.words["before_letter"]
-        return tied and self._ends_or(place, "after_letter")
-
-    def _number_behind(self, place: int) -> str:
-        """The number of an id that is typed with a space: "order B 21"."""
-        letter, number = self._at(place), self._at(place + 1)
-        if letter.kind != "word" or len(letter.text) != 1 or number.kind != "number":
-            return ""
-        spaced = number.start == letter.start + 2 and not self._unit_follows(place + 1)
-        return number.raw if spaced and self._after_noun(place) else ""
-
-    def _paired(self, place: int) -> bool:
-        """Whether an id or another single letter follows behind "and" or a comma."""
-        joint, other = self._at(place + 1), self._at(place + 2)
-        if other.lower in self.words["nouns"] | self.words["connectors"]:
-            other = self._at(place + 3)
-        letter = len(other.base) == 1 and other.base not in self.words["pronouns"]
-        if not self._joins(joint):
-            return False
-        return other.kind == "mixed" or (other.kind == "word" and letter)
+    def _article(self, place: int) -> int:
+        """What speaks for "a" as an article: its place and the word behind it."""
+        token, after = self.tokens[place], self._at(place + 1)
+        upper = token.text[0].isupper() and not self.shouting
+        inside = upper and self._at(place - 1).kind not in ("end", "mark")
+        if upper and self._beside(place):
+            return 0
+        if self._goes_on(after):
+            noun = after.lower in self.words["after_article"]
+            others = (t for t in self.tokens if t is not token and len(t.order_id) == 1)
+            return int(noun and not inside and not (upper and any(others)))
+        return 0 if inside and after.lower in self.known and not after.text.istitle() else 2
 
     # What stands around.
 
     def _at(self, place: int) -> Token:
-        return self.tokens[place] if 0 <= place < len(self.tokens) else Token("end", "", "", -1)
+        return self.tokens[place] if 0 <= place < len(self.tokens) else NOWHERE
 
-    def _before(self, place: int) -> Token:
-        return self._at(place - 1)
+    def _prefix(self, token: Token) -> str:
+        return re.split("[-_]", token.lower)[0]
 
-    def _joins(self, token: Token) -> bool:
-        return token.text in (",", ";", "/", "&", "+") or token.lower in self.words["connectors"]
+    def _goes_on(self, after: Token) -> bool:
+        """Whether a sentence goes on with this word behind an id."""
+        ends = after.kind in ("end", "mark", "mask")
+        return ends or self._first(after) in self.words["after_letter"]
 
-    def _hashed(self, place: int) -> bool:
-        return self._before(place).text == "#"
+    def _first(self, token: Token) -> str:
+        """The word, or the first of those that it contracts."""
+        return str(self.contractions.get(token.lower, token.base)).split(" ")[0]
 
-    def _quoted(self, place: int) -> bool:
-        around = {self._before(place).text, self._at(place + 1).text}
-        return around == {'"'} or around == {"'"}
+    def _initial(self, place: int) -> bool:
+        """A letter of a name: "J. Smith"."""
+        dot, after = self._at(place + 1), self._at(place + 2)
+        return dot.text == "." and after.text[:1].isupper() and self._first(after) not in self.known
 
-    def _abbreviation(self, place: int) -> bool:
-        """A letter of "e.g." or of "J. Smith"."""
-        token, dot, after = (self._at(place + step) for step in range(3))
-        dotted = dot.text == "." and dot.start == token.start + 1 and after.kind == "word"
-        close = after.start == dot.start + 1 or (token.text.isupper() and after.text[:1].isupper())
-        before, letter = self._at(place - 1), self._at(place - 2)
-        ends = before.text == "." and before.start == token.start - 1 and len(letter.text) == 1
-        return (dotted and close and after.lower not in self.known) or ends
-
-    def _ends_or(self, place: int, words: str) -> bool:
-        after = self._at(place + 1)
-        return after.kind in ("end", "mark", "mask") or after.base in self.words[words]
-
-    def _after_noun(self, place: int) -> bool:
-        """Whether "order", "orders number", "order:" or the like stands before."""
+    def _named(self, place: int) -> int:
+        """3 behind "#" or in quotes, 2 where "order", "order number:" or the like stands before."""
+        before, after = self._at(place - 1).text, self._at(place + 1).text
+        if before == "#" or (before == after and before in ('"', "'")):
+            return 3
         step = place - 1
-        while step >= 0 and self._is_glue(self.tokens[step]):
+        while self._is_glue(self._at(step)):
             step -= 1
         noun = self._at(step)
-        if noun.base not in self.words["nouns"] and noun.lower not in self.words["nouns"]:
-            return self._at(step + 1).lower in self.words["nouns"] and step + 1 < place
-        verb_like = noun.lower in self.words["verb_like"]
-        is_verb = verb_like and self._before(step).lower in self.words["verb_before"]
-        return not is_verb
+        if not {noun.base, noun.lower} & self.words["nouns"]:
+            return 2 * (self._at(step + 1).lower in self.words["nouns"] and step + 1 < place)
+        as_verb = self._at(step - 1).lower in self.words["verb_before"]
+        return 0 if noun.lower in self.words["verb_like"] and as_verb else 2
 
     def _is_glue(self, token: Token) -> bool:
         if token.kind in ("mark", "end"):
             return token.text in ('"', "'", ":", "#", "(", "-", ".")
         return token.kind == "word" and token.lower in self.words["glue"]
 
-    def _listed(self, place: int) -> Token | None:
-        """The id before, where nothing but the joints of a list lies between."""
-        step = place - 1
-        while step >= 0 and self._is_list_glue(self.tokens[step]):
-            step -= 1
-        before = self._at(step)
-        return before if before.order_id and step < place - 1 else None
+    def _beside(self, place: int) -> bool:
+        """Whether it stands in a list: an id before or behind, and only joints between."""
+        return self._neighbour(place, -1) is not None or self._neighbour(place, 1) is not None
 
-    def _is_list_glue(self, token: Token) -> bool:
-        nouns = token.lower in self.words["nouns"] and token.kind == "word"
-        if token.kind == "owner":
-            return True
-        return self._joins(token) or nouns or token.text in ('"', "'", "#", "-", "(")
+    def _neighbour(self, place: int, way: int) -> Token | None:
+        step = place + way
+        while self._joins(self._at(step)):
+            step += way
+        found, upper = self._at(step), self.tokens[place].text.isupper() and not self.shouting
+        return found if found.order_id and (step != place + way or upper) else None
 
-    def _tied(self, place: int) -> bool:
-        hashed, listed = self._hashed(place), self._listed(place)
-        return hashed or bool(listed) or self._after_noun(place)
+    def _joins(self, token: Token) -> bool:
+        if token.kind in ("mark", "owner"):
+            return token.text in (*",;/&+-(#\n\"'", "'s")
+        return token.kind == "word" and token.lower in self.joints
+
+    def _tied(self, place: int) -> int:
+        return self._named(place) + 2 * self._beside(place)
+
+    def _number_behind(self, place: int) -> str:
+        """The number of an id that is typed with a space: "order B 21", "order b - 21"."""
+        letter, number = self._at(place), self._at(place + 1)
+        if number.text == "-":
+            number = self._at(place + 2)
+        if letter.kind != "word" or len(letter.text) != 1 or number.kind != "number":
+            return ""
+        near = number.start in (letter.start + 2, letter.start + 4)
+        tied = self._named(place) or self._neighbour(place, -1)
+        step = self.tokens.index(number)
+        return number.raw if near and tied and not self._unit_follows(step) else ""
 
     def _unit_follows(self, place: int) -> bool:
         after = self._at(place + 1)
-        if after.text == "-":
-            after = self._at(place + 2)
+        after = self._at(place + 2) if after.text == "-" else after
         return after.kind == "word" and after.lower in self.words["units"]
 
     def _foreign(self, place: int) -> bool:
         """A number of something else: a phone, an account."""
-        behind = [self._at(place - step).base for step in range(1, 5)]
         near = self.tokens[max(place - 4, 0) : place]
-        return any(
-            word in self.words["foreign_numbers"]
-            and not any(token.order_id or token.kind == "end" for token in near[-step:])
-            for step, word in enumerate(behind, 1)
-        )
+        ends = [n for n, token in enumerate(near, 1) if token.order_id or token.kind == "end"]
+        return any(t.base in self.words["foreign_numbers"] for t in near[max(ends, default=0) :])
 
-    def _counts(self, place: int) -> bool:
-        """Whether a small number counts what follows: "order 2 lamps"."""
-        after, noun = self._at(place + 1), self._before(place).lower
-        small = len(self.tokens[place].text) < 3 and noun in self.words["verb_like"]
-        return small and after.kind == "word" and after.lower not in self.known
-
-    def _priced(self, place: int) -> bool:
-        return self._before(place).lower in self.words["number_not_after"]
-
-    def _year(self, token: Token) -> bool:
-        return len(token.text) == 4 and token.text[:2] in ("19", "20")
-
-    def _completed(self, token: Token, listed: Token) -> str | None:
+    def _completed(self, place: int) -> str:
         """The second number of "A-17 and 18" goes with the first one's letters."""
-        before = listed.order_id or ""
-        match = re.fullmatch(r"(.*[-_])(\d+)", before)
-        short = match and len(token.text) == len(match[2]) and len(token.text) < 4
-        if match and short and "-" not in token.text:
-            return match[1] + token.raw
-        return token.raw
-
-
-def _leading_zero(token: Token) -> bool:
-    return token.text.startswith("0")
+        number, listed = self.tokens[place], self._neighbour(place, -1)
+        match = re.fullmatch(r"(.*[-_])(\d+)", listed.order_id) if listed else None
+        short = match is not None and len(number.text) == len(match[2]) < 4
+        return match[1] + number.raw if match and short and "-" not in number.text else number.raw

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from offline_model.clauses import Extra
 from offline_model.conversation import Tool
-from offline_model.lexicon import Lexicon, Mark, phrase_pattern
+from offline_model.lexicon import Lexicon, Mark, Marks, phrase_pattern
 from offline_model.schemas import kind_of, nullable, resolved
 
 UNFILLED = object()
@@ -24,13 +23,11 @@ class Toolbox:
     tools: tuple[Tool, ...]
     lexicon: Lexicon
 
-    def marks(self) -> Extra:
+    def marks(self) -> Marks:
         """Phrases by which the tools that the lexicon has no words for are asked for."""
         marks = []
-        for tool in self.tools:
-            if tool.name in self._familiar():
-                continue
-            name, about = self.name_words(tool), self._description_words(tool)
+        for tool in self._others():
+            name, about = self._words_of(tool.name), self._about(tool)
             if name:
                 marks.append((Mark("topic", f"tool:{tool.name}"), _any_of(name)))
             if about - name:
@@ -44,48 +41,39 @@ class Toolbox:
         """The tool for a topic: the one that the lexicon names, else the one nearest in words."""
         if topic.startswith("tool:"):
             return self.named(topic.removeprefix("tool:"))
+        if topic == "list":
+            return self.named(self.lexicon.data["tools"]["list"]) or self._other_listing()
         if topic in self.lexicon.data["tools"]:
-            return self.named(self.lexicon.data["tools"][topic]) or self._stand_in(topic)
-        tool = self.named(self.lexicon.topics[topic].tool)
-        return tool or self._nearest(self.lexicon.words_of(topic, facets))
+            return self.named(self.lexicon.data["tools"][topic])
+        stems = tuple(self.lexicon.words_of(topic, facets))
+        scored = [(sum(w.startswith(stems) for w in self._about(t)), t) for t in self._others()]
+        best = max(scored, key=lambda pair: pair[0], default=(0, None))
+        return self.named(self.lexicon.topics[topic].tool) or (best[1] if best[0] else None)
 
     def for_request(self, request: str) -> Tool | None:
-        return self.named(self.lexicon.requests[request])
+        return self.named(self.lexicon.requests.get(request, ""))
 
-    def _nearest(self, words: set[str]) -> Tool | None:
-        others = [tool for tool in self.tools if tool.name not in self._familiar()]
-        scored = [(len(words & self._spoken_words(tool)), tool) for tool in others]
-        best = max(scored, key=lambda pair: pair[0], default=(0, None))
-        return best[1] if best[0] else None
-
-    def _stand_in(self, topic: str) -> Tool | None:
+    def _other_listing(self) -> Tool | None:
         """Another shop's listing: a tool that needs nothing and speaks of orders."""
-        if topic != "list":
-            return None
         nouns = self.lexicon.ids["nouns"]
-        words = ((tool, set(_words(f"{tool.name} {tool.description}"))) for tool in self.tools)
-        return next((t for t, said in words if said & nouns and not _required(t)), None)
+        listings = (t for t in self.tools if nouns & set(_words(f"{t.name} {t.description}")))
+        return next((tool for tool in listings if not _required(tool)), None)
 
-    def _familiar(self) -> set[str]:
-        named = {topic.tool for topic in self.lexicon.topics.values()}
-        named |= set(self.lexicon.data["tools"].values()) | set(self.lexicon.requests.values())
-        return named
+    def _others(self) -> list[Tool]:
+        """The tools that the lexicon does not know by name."""
+        known = {topic.tool for topic in self.lexicon.topics.values()}
+        known |= {*self.lexicon.data["tools"].values(), *self.lexicon.requests.values()}
+        return [tool for tool in self.tools if tool.name not in known]
 
-    def name_words(self, tool: Tool) -> set[str]:
-        return set(_words(tool.name)) - self._empty()
+    def _words_of(self, text: str) -> set[str]:
+        return set(_words(text)) - set(self.lexicon.data["matching"]["empty"])
 
-    def _description_words(self, tool: Tool) -> set[str]:
-        enums = [
-            str(value) for part in _properties(tool).values() for value in part.get("enum", ())
-        ]
-        said = _words(" ".join([tool.description.partition("Card placeholders")[0], *enums]))
-        return {word for word in said if len(word) > 3} - self._empty()
-
-    def _spoken_words(self, tool: Tool) -> set[str]:
-        return self.name_words(tool) | self._description_words(tool)
-
-    def _empty(self) -> set[str]:
-        return set(self.lexicon.data["matching"]["empty"])
+    def _about(self, tool: Tool) -> set[str]:
+        """The words of a tool's name, description and choices."""
+        choices = [str(v) for part in _properties(tool).values() for v in part.get("enum", ())]
+        told = " ".join([tool.description.partition("Card placeholders")[0], *choices])
+        longer = {word for word in self._words_of(told) if len(word) > 3}
+        return self._words_of(tool.name) | longer
 
     # Arguments.
 
@@ -94,55 +82,49 @@ class Toolbox:
 
         Empty where a required parameter cannot be filled from what was said.
         """
-        parts = _properties(tool)
-        single = [name for name, part in parts.items() if self._takes_id(name, part, "string")]
-        if single and ids:
-            return [one for i in ids for one in self._filled(tool, [i], text)]
-        return self._filled(tool, ids, text)
+        single = any(self._takes_id(n, part, "string") for n, part in _properties(tool).items())
+        groups = [[order_id] for order_id in ids] if single and ids else [list(ids)]
+        filled = (self._filled(tool, group, text) for group in groups)
+        return [given for given in filled if set(_required(tool)) <= set(given)]
 
-    def _filled(self, tool: Tool, ids: Sequence[str], text: str) -> list[dict[str, Any]]:
-        given: dict[str, Any] = {}
-        for name, part in _properties(tool).items():
-            value = self._value(name, part, ids, text)
-            if value is UNFILLED and name in _required(tool):
-                return []
-            if value is not UNFILLED:
-                given[name] = value
-        return [given]
+    def _filled(self, tool: Tool, ids: list[str], text: str) -> dict[str, Any]:
+        parts = _properties(tool).items()
+        values = {name: self._value(name, part, ids, text) for name, part in parts}
+        return {name: value for name, value in values.items() if value is not UNFILLED}
 
-    def _value(self, name: str, part: dict[str, Any], ids: Sequence[str], text: str) -> Any:
+    def _value(self, name: str, part: dict[str, Any], ids: list[str], text: str) -> Any:
         if part.get("enum"):
-            chosen = self._chosen(part["enum"], text)
-            return chosen if chosen is not None or not part.get("nullable") else UNFILLED
+            return _chosen(part["enum"], text)
         if self._takes_id(name, part, "array") and ids:
-            return list(ids)[: part.get("maxItems")]
+            return ids[: part.get("maxItems")]
         if self._takes_id(name, part, "string") and ids:
             return ids[0]
         return None if part.get("nullable") else UNFILLED
 
     def _takes_id(self, name: str, part: dict[str, Any], kind: str) -> bool:
-        words = _words(name)
+        """Whether a parameter is an order's id: "order_id", "parcel_numbers", "id"."""
         if kind_of(part) != kind or part.get("enum"):
             return False
-        of = set(words) - {"id", "ids", "number", "numbers", "no", "ref", "reference", "code"}
-        foreign = of & set(self.lexicon.data["matching"]["foreign_ids"])
-        is_id = len(of) < len(words) or bool(of & self.lexicon.ids["nouns"])
-        return is_id and not foreign and len(of) < 2
+        matching = self.lexicon.data["matching"]
+        of = set(_words(name)) - set(matching["id_words"])
+        is_id = len(of) < len(_words(name)) or bool(of & self.lexicon.ids["nouns"])
+        return is_id and not of & set(matching["foreign_ids"]) and len(of) < 2
 
-    def _chosen(self, values: Sequence[Any], text: str) -> Any:
-        """The value of an enumeration that a text speaks of; UNFILLED if none."""
-        said = {_stem(word) for word in _words(text)}
-        scored = [(len({_stem(w) for w in _words(str(value))} & said), value) for value in values]
-        best = max(scored, key=lambda pair: pair[0])
-        return best[1] if best[0] else UNFILLED
+
+def _chosen(values: Sequence[Any], text: str) -> Any:
+    """The value of an enumeration that a text speaks of; UNFILLED if none."""
+    said = {_stem(word) for word in _words(text)}
+    scored = [(len({_stem(w) for w in _words(str(value))} & said), value) for value in values]
+    best = max(scored, key=lambda pair: pair[0])
+    return best[1] if best[0] else UNFILLED
 
 
 def _properties(tool: Tool) -> dict[str, dict[str, Any]]:
-    found = {}
-    for name, part in (tool.parameters.get("properties") or {}).items():
-        whole = {**part, **resolved(part, tool.parameters)}
-        found[name] = {**whole, "nullable": nullable(part)}
-    return found
+    parts = (tool.parameters.get("properties") or {}).items()
+    return {
+        name: {**part, **resolved(part, tool.parameters), "nullable": nullable(part)}
+        for name, part in parts
+    }
 
 
 def _required(tool: Tool) -> list[str]:
@@ -155,10 +137,7 @@ def _words(text: str) -> list[str]:
 
 
 def _stem(word: str) -> str:
-    for ending in ("ing", "ed", "es", "s"):
-        if word.endswith(ending) and len(word) - len(ending) > 3:
-            return word.removesuffix(ending)
-    return word
+    return re.sub(r"(?<=\w{4})(ing|ed|es|s)$", "", word)
 
 
 def _any_of(words: set[str]) -> re.Pattern[str]:

@@ -1,18 +1,15 @@
 """The next step of a conversation: the calls that are still needed, or the answer."""
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from offline_model.answering import final_text
+from offline_model.answering import Situation, final_text
 from offline_model.conversation import Call, Conversation, Step, Tool, Turn, rows
-from offline_model.ids import mark_ids
 from offline_model.lexicon import Lexicon, english
 from offline_model.matching import Toolbox
-from offline_model.reading import Ask, Reading, Thread, part_of, read
+from offline_model.reading import Ask, Reading, Thread, part_of, read, unique
 from offline_model.repair import repaired
-from offline_model.tokens import tokens
 
 REMEMBERED = 12  # turns that are read again; nobody refers further back
 MOST = 20  # orders of a listing that are looked up one by one
@@ -29,48 +26,20 @@ def plan(conversation: Conversation) -> Step:
     return Step(text=final_text(planner.situation()))
 
 
-@dataclass(frozen=True)
-class Situation:
-    """All that the final text depends on.
-
-    `facets` are what was asked of each call; `left_out` are calls that only served to find others.
-    `able` is whether an offered tool does the deed that is wanted, and tells what is no order's;
-    `stuck` that no offered tool tells anything of what was asked.
-    """
-
-    conversation: Conversation
-    lexicon: Lexicon
-    reading: Reading
-    facets: dict[str, frozenset[str]]
-    left_out: list[str]
-    stuck: bool
-    able: bool
-
-
-@dataclass
 class Planner:
     """Reads a conversation from its beginning and plans its last turn."""
 
-    conversation: Conversation
-    lexicon: Lexicon
-    toolbox: Toolbox = field(init=False)
-    reading: Reading = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.toolbox = Toolbox(self.conversation.tools, self.lexicon)
+    def __init__(self, conversation: Conversation, lexicon: Lexicon) -> None:
+        self.conversation, self.lexicon = conversation, lexicon
+        self.toolbox = Toolbox(conversation.tools, lexicon)
+        self.turn = conversation.turns[-1]
         self.reading = self._read()
-
-    @property
-    def turn(self) -> Turn:
-        return self.conversation.turns[-1]
 
     def calls(self) -> tuple[Wanted, ...]:
         """The calls that are still open: wanted, and not made in this turn."""
         made = [_key(call.name, call.given) for call in self.turn.calls]
-        fresh = {}
-        for name, arguments in (*self._wanted(), *repaired(self.turn, self.toolbox)):
-            if _key(name, arguments) not in made:
-                fresh[_key(name, arguments)] = (name, arguments)
+        wanted = (*self._wanted(), *repaired(self.turn))
+        fresh = {_key(*each): each for each in wanted if _key(*each) not in made}
         return tuple(fresh.values()) or self._forced()
 
     def situation(self) -> Situation:
@@ -81,7 +50,7 @@ class Planner:
             facets={call.call_id: self._facets(call) for call in self.turn.calls},
             left_out=self._stepping_stones(),
             stuck=not any(self._tool(ask) for ask in self.reading.asks),
-            able=self._able(),
+            able=not self.reading.request or bool(self._deed()),
         )
 
     # Reading.
@@ -90,45 +59,29 @@ class Planner:
         marks, thread, reading = self.toolbox.marks(), Thread(), Reading()
         for turn in self.conversation.turns[-REMEMBERED:]:
             reading = read(turn.text, thread, self.lexicon, marks)
-            if turn is not self.turn:
-                self._recall(turn, thread, bool(reading.asks) and any(a.ids for a in reading.asks))
+            if turn is not self.turn and not any(ask.ids for ask in reading.asks):
+                self._recall(turn, thread)
         return reading
 
-    def _recall(self, turn: Turn, thread: Thread, named: bool) -> None:
-        """What the turn's calls and answers put before the customer, to refer to later."""
-        said = " ".join(turn.answers)
-        thread.mentioned = _unique(
-            token.order_id or ""
-            for token in mark_ids(tokens(said, self.lexicon), self.lexicon)
-            if token.order_id
-        )
-        asked = _unique(i for call in turn.calls for i in _subjects(call))
-        shown = asked or _unique(i for call in turn.calls for i in _row_ids(call))
-        shown = shown or (thread.mentioned if turn.calls or _lists(thread) else [])
-        if not named and shown:
-            thread.named = thread.focus = shown
+    def _recall(self, turn: Turn, thread: Thread) -> None:
+        """What the turn's calls put before the customer, to refer to later."""
+        asked = unique(i for call in turn.calls for i in _subjects(call))
+        shown = asked or unique(_row_id(row) for call in turn.calls for row in rows(call.data))
+        if shown:
+            thread.named = thread.focus = thread.lately = shown
 
     # Planning.
 
     def _wanted(self) -> Iterator[Wanted]:
-        deed = self._deed()
-        if deed is not None:
-            yield from deed
+        yield from self._deed()
         for ask in self.reading.asks:
-            yield from self._planned(ask)
-
-    def _planned(self, ask: Ask) -> Iterator[Wanted]:
-        if ask.topic == "list" or (ask.scope and self._listing() is None):
-            yield from self._listed()
+            listing = self._listing()
+            if ask.topic == "list" or (ask.scope and listing is None):
+                yield from self._with(self.toolbox.for_topic("list"), []) if not listing else ()
             if ask.topic == "list" and _single(ask.scope):
                 yield from self._looked_up(Ask("order", (), ask.scope))
-        elif not (ask.scope and self._told(ask)):
-            yield from self._looked_up(ask)
-
-    def _listed(self) -> Iterator[Wanted]:
-        tool = self.toolbox.for_topic("list")
-        if tool is not None and self._listing() is None:
-            yield tool.name, {}
+            elif ask.topic != "list" and not (ask.scope and self._told(ask)):
+                yield from self._looked_up(ask)
 
     def _looked_up(self, ask: Ask) -> Iterator[Wanted]:
         ids = [i for i in ask.ids or self._selected(ask) if i not in self.reading.excluded]
@@ -136,15 +89,23 @@ class Planner:
         if tool is None and ask.topic == "compare":
             for stand_in in _parts_of(ask):
                 yield from self._looked_up(stand_in)
-        elif tool is not None and (ids or not (ask.ids or ask.scope)):
-            for arguments in self.toolbox.arguments(tool, ids, self.turn.text):
-                yield tool.name, arguments
+        elif ids or not (ask.ids or ask.scope):
+            yield from self._with(tool, ids)
+
+    def _with(self, tool: Tool | None, ids: list[str]) -> list[Wanted]:
+        """The calls of a tool for some orders; none where nothing offered will do."""
+        given = self.toolbox.arguments(tool, ids, self.turn.text) if tool else []
+        return [(tool.name, one) for one in given if tool]
 
     def _tool(self, ask: Ask) -> Tool | None:
         tool = self.toolbox.for_topic(ask.topic, ask.facets)
         if tool is None and ask.ids and ask.topic != "compare":
             return self.toolbox.for_topic("order", ask.facets if ask.topic == "order" else ())
         return tool
+
+    def _deed(self) -> list[Wanted]:
+        """The calls of a write that is wanted; none where nothing offered can do it."""
+        return self._with(self.toolbox.for_request(self.reading.request), self.reading.requested)
 
     def _listing(self) -> Call | None:
         """This turn's listing, once it has a result."""
@@ -154,16 +115,15 @@ class Planner:
 
     def _rows(self) -> list[dict[str, Any]]:
         listing = self._listing()
-        return list(rows(listing.data)) if listing and listing.data else []
+        return list(rows(listing.data)) if listing else []
 
     def _told(self, ask: Ask) -> bool:
         """Whether the listing itself has all that was asked."""
-        topic = self.lexicon.topics.get(ask.topic)
-        found = self._rows()
+        topic, found = self.lexicon.topics.get(ask.topic), self._rows()
         if topic is None or not found or _single(ask.scope):
             return not found
-        fields = [field for facet in ask.facets for field in topic.answers.get(facet, ["?"])]
-        return bool(topic.answers) and set(fields) <= set(found[0])
+        fields = {field for facet in ask.facets for field in topic.answers.get(facet, ["?"])}
+        return bool(topic.answers) and fields <= set(found[0])
 
     def _selected(self, ask: Ask) -> list[str]:
         """The ids of the listed orders that an ask means."""
@@ -179,45 +139,27 @@ class Planner:
             found = waiting or found
         return [row_id for row in found[:MOST] if (row_id := _row_id(row))]
 
-    def _deed(self) -> list[Wanted] | None:
-        """The calls of a write that is wanted; None where nothing offered can do it."""
-        tool = self.toolbox.for_request(self.reading.request) if self.reading.request else None
-        if tool is None:
-            return None
-        ids = _unique(i for ask in self.reading.asks for i in ask.ids)
-        return [(tool.name, given) for given in self.toolbox.arguments(tool, ids, self.turn.text)]
-
-    def _able(self) -> bool:
-        if self.reading.request and self._deed() is None:
-            return False
-        topics = self.lexicon.topics
-        general = [a for a in self.reading.asks if a.topic in topics and topics[a.topic].general]
-        return all(self.toolbox.for_topic(ask.topic) for ask in general)
-
     def _forced(self) -> tuple[Wanted, ...]:
         """A call that the request insists on, though nothing asks for it."""
         choice = self.conversation.choice
         if choice == "auto" or self.turn.calls:
             return ()
+        ids = unique(i for ask in self.reading.asks for i in ask.ids) or ["unknown"]
         named = [tool for tool in self.conversation.tools if choice in ("required", tool.name)]
-        ids = _unique(i for ask in self.reading.asks for i in ask.ids) or ["unknown"]
-        filled = ((t, self.toolbox.arguments(t, ids, self.turn.text)) for t in named)
-        return next((tuple((t.name, one) for one in given) for t, given in filled if given), ())
+        return next((tuple(calls) for tool in named if (calls := self._with(tool, ids))), ())
 
     # For the answer.
 
     def _facets(self, call: Call) -> frozenset[str]:
-        subjects = _subjects(call)
-        asked = [a for a in self.reading.asks if (tool := self._tool(a)) and tool.name == call.name]
-        fitting = [ask for ask in asked if not ask.ids or set(ask.ids) & set(subjects)]
+        subjects = set(_subjects(call))
+        asked = [ask for ask in self.reading.asks if not ask.ids or set(ask.ids) & subjects]
+        fitting = [ask for ask in asked if (tool := self._tool(ask)) and tool.name == call.name]
         return frozenset(facet for ask in fitting for facet in ask.facets)
 
     def _stepping_stones(self) -> list[str]:
-        listing = self._listing()
-        scoped = [ask for ask in self.reading.asks if ask.scope]
-        wanted = any(
-            (ask.topic == "list" and not _single(ask.scope)) or self._told(ask) for ask in scoped
-        )
+        """The listing, where it only served to find the orders that were asked about."""
+        listing, asks = self._listing(), [ask for ask in self.reading.asks if ask.scope]
+        wanted = [a for a in asks if self._told(a) or (a.topic == "list" and not _single(a.scope))]
         alone = all(call is listing for call in self.turn.calls)
         return [] if listing is None or wanted or alone else [listing.call_id]
 
@@ -230,38 +172,24 @@ def _single(scope: str) -> bool:
 def _parts_of(ask: Ask) -> list[Ask]:
     """A comparison without its tool: the single orders."""
     topics = {"sum": "order", "dates": "delivery"}
-    return [Ask(topics[kind], (i,), ask.scope) for kind in ask.facets for i in ask.ids] or [
-        Ask(topics[kind], (), ask.scope) for kind in ask.facets
-    ]
+    groups: list[tuple[str, ...]] = [(i,) for i in ask.ids] or [()]
+    return [Ask(topics[kind], group, ask.scope) for kind in ask.facets for group in groups]
 
 
 def _key(name: str, arguments: dict[str, Any]) -> str:
     return f"{name} {json.dumps(arguments, sort_keys=True)}"
 
 
-def _unique(ids: Iterator[str]) -> list[str]:
-    return list(dict.fromkeys(ids))
-
-
-def _subjects(call: Call) -> list[str]:
-    values = [v for v in call.given.values() if isinstance(v, str | list)]
-    return [str(i) for value in values for i in ([value] if isinstance(value, str) else value)]
+def _subjects(call: Call) -> Iterable[str]:
+    for value in call.given.values():
+        yield from [value] if isinstance(value, str) else value if isinstance(value, list) else []
 
 
 def _row_id(row: dict[str, Any]) -> str:
-    key = next((key for key in row if key == "id" or key.endswith("_id")), None)
-    return str(row[key]) if key else ""
-
-
-def _row_ids(call: Call) -> Iterator[str]:
-    return (row_id for row in rows(call.data or {}) if (row_id := _row_id(row)))
+    return next((str(row[key]) for key in row if key == "id" or key.endswith("_id")), "")
 
 
 def _dated(row: dict[str, Any]) -> str:
     """The first value of a row that reads like a date: ISO dates sort as text."""
     texts = (value for value in row.values() if isinstance(value, str))
     return next((text for text in texts if text[4:5] == "-" and text[:4].isdigit()), "")
-
-
-def _lists(thread: Thread) -> bool:
-    return "list" in thread.topics

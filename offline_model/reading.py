@@ -1,15 +1,19 @@
 """What a message asks, in the light of what was said before it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from offline_model.clauses import Clause, Extra, Topics, clauses
-from offline_model.lexicon import Lexicon
-from offline_model.sentences import Message, read_message
+from offline_model.clauses import Clause, Topics, clauses
+from offline_model.lexicon import Lexicon, Marks
+from offline_model.message import Message, read_message
 
 DETAIL: Topics = {"order": set()}
 # What a comparison tells by itself, so that nothing else is asked for it.
-COMPARED = {"sum": ("order", {"price", "date"}), "dates": ("delivery", {"when", "where"})}
+COMPARED = {
+    "sum": ("order", {"price", "date"}),
+    "dates": ("delivery", {"when", "where"}),
+    "any": ("order", set[str]()),
+}
 
 
 @dataclass(frozen=True)
@@ -29,13 +33,17 @@ class Ask:
 
 @dataclass
 class Reading:
-    """`request` is a deed that is wanted, `talk` a kind of small talk, `foreign` that it is about
+    """`request` is a deed that is wanted, of the orders `requested`; `beside` what else is that no
+    tool does; `talk` a kind of small talk, `tone` how it is said, `foreign` that it is about
     something else than orders. With nothing set, the customer has to be asked which order."""
 
     asks: list[Ask] = field(default_factory=list)
     excluded: list[str] = field(default_factory=list)
     request: str = ""
+    requested: list[str] = field(default_factory=list)
     talk: str = ""
+    tone: str = ""
+    beside: list[str] = field(default_factory=list)
     foreign: bool = False
 
 
@@ -44,16 +52,18 @@ class Thread:
     """What later messages may refer to.
 
     named: the orders spoken of last, in order. focus: those among them that were asked about last.
-    topics: what was asked. mentioned: the orders that the last answer spoke of.
+    lately: those of the last messages that named any. topics: what was asked, compared: the kinds
+    of comparison.
     """
 
     named: list[str] = field(default_factory=list)
     focus: list[str] = field(default_factory=list)
+    lately: list[str] = field(default_factory=list)
     topics: Topics = field(default_factory=dict)
-    mentioned: list[str] = field(default_factory=list)
+    compared: list[str] = field(default_factory=list)
 
 
-def read(text: str, thread: Thread, lexicon: Lexicon, extra: Extra = ()) -> Reading:
+def read(text: str, thread: Thread, lexicon: Lexicon, extra: Marks = ()) -> Reading:
     """Reads one message and moves the thread on to it."""
     message = read_message(text, lexicon)
     parts = [part for s in message.sentences for part in clauses(s, lexicon, extra)]
@@ -66,85 +76,101 @@ class _Reader:
     parts: list[Clause]
     thread: Thread
     lexicon: Lexicon
+    earlier: Topics = field(default_factory=dict)
+    all_here: Topics = field(default_factory=dict)
+    scope_here: str = ""
+    named_here: list[str] = field(default_factory=list)
+    requested: list[str] = field(default_factory=list)
 
     def read(self) -> Reading:
         reading = Reading(excluded=self.message.excluded)
-        self.earlier: Topics = {}
-        self.all_here: Topics = {}
-        self.scope_here = ""
-        self.waiting: list[str] = []
-        self.named_here: list[str] = []
         for place, part in enumerate(self.parts):
-            reading.request = reading.request or "".join(part.named("request")[:1])
             reading.asks += self._asks(place, part)
-        talk = [name for part in self.parts for name in part.named("talk")]
-        reading.talk = talk[-1] if talk else ""
-        strange = self._strange(self.parts)
+        strange = [word for part in self.parts for word in part.strange]
         numbers = any("~" in part.words for part in self.parts)
-        reading.foreign = (bool(strange) or numbers) and not self._about_orders(self.parts)
-        if reading.talk and len(strange) > 1:
-            reading.talk = ""
+        reading.request = "".join(self._named("request")[:1])
+        reading.requested, reading.beside = self.requested, self._named("beside")
+        complains = any(map(self.lexicon.complaints.search, self.message.sentences))
+        reading.tone = "sorry" if complains else ""
+        reading.foreign = (bool(strange) or numbers) and not self._about_orders()
+        reading.talk = self._talk(len(strange))
         return reading
+
+    def _named(self, kind: str) -> list[str]:
+        return unique(name for part in self.parts for name in part.named(kind))
+
+    def _talk(self, strange: int) -> str:
+        """The kind of small talk that counts; who begins with thanks may go on at length."""
+        said = self._named("talk")
+        thanks = [name for part in self.parts[:2] for name in part.named("talk")].count("thanks")
+        if strange > 1 and not thanks:
+            return ""
+        return next((name for name in self.lexicon.data["talk"] if name in said), "")
 
     # One clause.
 
     def _asks(self, place: int, part: Clause) -> list[Ask]:
-        ids, scope = self._subject(place, part)
-        if part.has("request") and not ids:
-            return []
+        ids, scope = self._subject(part)
+        if more := self._more(part, ids):
+            return more
         topics = self._topics(place, part, bool(ids), scope)
-        if topics and not ids and all(_general({name: set()}, self.lexicon) for name in topics):
-            scope = ""
-        if topics is None or not (ids or scope or _general(topics, self.lexicon)):
-            self._remember(part, ids, topics or part.topics)
+        general = bool(topics) and all(self._general(name) for name in topics or ())
+        scope = "" if general and not ids else scope
+        if part.has("request") or (part.has("beside") and not ids):
+            self.requested += ids
+            topics = None
+        if topics is None or not (ids or scope or general):
+            self._remember(part, ids, topics or part.topics, [])
             return []
-        self._remember(part, ids, topics)
         compared = self._compared(part, ids, scope)
-        for kind in compared:
-            topics = _without(topics, kind)
+        self._remember(part, ids, topics, compared)
+        told = [COMPARED[kind] for kind in compared]
+        topics = {
+            t: asked
+            for t, asked in topics.items()
+            if not any(t == n and asked <= f for n, f in told)
+        }
         if not topics and not compared:
-            topics = _of_comparison(part)
+            topics = dict(COMPARED[name] for name in part.named("compare"))
         everything = "all" if scope == "plural" else scope
         asks = [Ask("compare", tuple(ids), everything, frozenset(compared))] if compared else []
-        asks += [Ask(name, (i,), "", frozenset(topics[name])) for i in ids for name in topics]
-        if not ids and scope:
-            asks += [Ask(name, (), scope, frozenset(topics[name])) for name in topics]
-        if not ids and not scope:
-            asks += [Ask(name, (), "", frozenset(topics[name])) for name in topics]
-        return asks
+        groups: list[tuple[str, ...]] = [(i,) for i in ids] or [()]
+        return asks + [Ask(t, i, scope, frozenset(topics[t])) for i in groups for t in topics]
 
-    def _remember(self, part: Clause, ids: list[str], topics: Topics) -> None:
-        if part.ids:
-            self.named_here += [i for i in part.ids if i not in self.named_here]
+    def _more(self, part: Clause, ids: list[str]) -> list[Ask]:
+        """A comparison of before with some more orders: "and with A-17 on top?"."""
+        if not (part.marks and self.thread.compared and part.has("more")):
+            return []
+        ids = unique([*self.thread.focus, *ids])
+        self.thread.named = self.thread.focus = ids
+        return [Ask("compare", tuple(ids), "", frozenset(self.thread.compared))]
+
+    def _remember(self, part: Clause, ids: list[str], topics: Topics, compared: list[str]) -> None:
+        named = self.message.ids_in(part.marks)
+        if named:
+            anew = len(named) > 1 and not self.named_here
+            self.thread.lately = unique([*([] if anew else self.thread.lately), *named])
+            self.named_here = unique([*self.named_here, *named])
             self.thread.named = self.named_here
-        if ids and not topics:
-            self.waiting += ids
         if ids:
-            self.thread.focus = list(dict.fromkeys([*self.waiting, *ids]))
-        if topics:
-            self.waiting = []
+            self.thread.focus = ids
+        if topics or compared:
             self.all_here = {**self.all_here, **topics}
             self.thread.topics = self.earlier = topics
+            self.thread.compared = compared
 
-    def _subject(self, place: int, part: Clause) -> tuple[list[str], str]:
+    def _subject(self, part: Clause) -> tuple[list[str], str]:
         """The ids that a clause is about, or the scope of the customer's orders."""
-        if part.ids:
-            return list(dict.fromkeys(part.ids)), ""
+        if part.marks:
+            return self.message.ids_in(part.marks), ""
         if part.refers:
-            return self._referred(part)
+            ids = self._resolved(part) or self.message.ids
+            return ids, "" if ids else self._scope_of_reference(part)
         scopes = part.named("scope")
         self.scope_here = "".join(scopes[:1]) or self.scope_here
         if scopes and not (self.message.ids and scopes[0] == "plural"):
             return [], "all" if scopes[0] == "bought" else scopes[0]
         return self._implied(part)
-
-    def _referred(self, part: Clause) -> tuple[list[str], str]:
-        known = self._resolved(part)
-        if known:
-            return known, ""
-        if self.message.ids:
-            return self.message.ids, ""
-        return [], self._scope_of_reference(part)
 
     def _resolved(self, part: Clause) -> list[str]:
         """The ids that words such as "it", "both" or "the second one" stand for."""
@@ -156,15 +182,18 @@ class _Reader:
                 found += named[part_of(name)]
             elif kind == "last":
                 found += named[-1:]
-            elif kind == "mentioned":
-                found += (self.thread.mentioned or named)[-1:]
             elif kind in ("other", "rest"):
                 found += [i for i in named if i not in focus]
         if not found and part.has("they"):
-            found = named if len(focus) < 2 else focus
+            found = next((ids for ids in (focus, named) if len(ids) > 1), self.thread.lately)
         if not found and part.has("it"):
             found = focus
-        return list(dict.fromkeys(found))
+        return self._comparable(part, unique(found))
+
+    def _comparable(self, part: Clause, ids: list[str]) -> list[str]:
+        """Where one order is to be compared with nothing, those of the last turns are meant."""
+        alone = part.has("compare") and len(ids) < 2 and not self.message.ids
+        return self.thread.lately if alone and len(self.thread.lately) > 1 else ids
 
     def _scope_of_reference(self, part: Clause) -> str:
         if self.scope_here:
@@ -173,50 +202,47 @@ class _Reader:
             return "nth:" + part.named("ordinal")[0]
         if part.has("last"):
             return "newest"
-        if part.has("other", "rest", "mentioned") or not part.topics:
+        if part.has("other", "rest") or not part.topics:
             return "any" if part.has("rest") else ""
-        return "" if len(self._strange([part])) > 1 and not part.has("own", "noun") else "any"
+        return "" if part.strange and not part.has("own", "noun") else "any"
 
     def _implied(self, part: Clause) -> tuple[list[str], str]:
         """A question without a subject: about the orders just named, else about all open ones."""
-        if not part.has("topic", "weak", "compare") or _general(part.topics, self.lexicon):
+        if not part.has("topic", "weak", "compare") or any(map(self._general, part.topics)):
             return [], ""
         if self.message.ids:
             return list(self.named_here or self.message.ids), ""
-        strange = len(self._strange([part]))
-        if self.thread.focus and strange < 2:
-            return self.thread.focus, ""
-        if part.has("noun", "own") or not strange or self._about_orders(self.parts):
+        if self.thread.focus and len(part.strange) < 2:
+            return self._comparable(part, self.thread.focus), ""
+        if part.has("noun", "own") or not part.strange or self._about_orders():
             return [], "all" if part.has("compare") else "any"
         return [], ""
 
     def _topics(self, place: int, part: Clause, has_ids: bool, scope: str) -> Topics | None:
         """What a clause asks; None where it only names what another clause asks about."""
         if part.topics or part.has("compare"):
-            return part.topics
-        if part.has("request"):
-            return DETAIL if has_ids else None
+            return self._with_also(part.topics)
         if scope:
             return None if self._asked_later(place) else {"list": set()}
         if not has_ids:
             return None
-        if self.all_here and self.lexicon.ids["same"] & set(part.words.split()):
+        if self.all_here and self.lexicon.ids["same"] & set(part.words):
             return self.all_here
-        if self.earlier and (part.has("follow") or not self._asked_later(place)):
+        if self.earlier and not self._asked_later(place):
             return self.earlier
-        if self._asked_later(place):
+        if self._asked_later(place) or (self.message.ids and not part.marks):
             return None
-        return self.thread.topics if self.thread.topics and self._follows(part) else DETAIL
+        return self.thread.topics or DETAIL
+
+    def _with_also(self, topics: Topics) -> Topics:
+        known = [topic for name, topic in self.lexicon.topics.items() if name in topics]
+        also = {t.also[f]: {f} for t in known for f in topics[t.name] if f in t.also}
+        return {**topics, **also, **topics}
 
     def _asked_later(self, place: int) -> bool:
         """Whether the next clause that asks anything asks it of the orders named here."""
         later = next((part for part in self.parts[place + 1 :] if part.asks), None)
-        return later is not None and not later.ids and not later.has("scope")
-
-    def _follows(self, part: Clause) -> bool:
-        """Whether a clause that names orders takes up the question asked before."""
-        short = len([word for word in part.words.split() if not word.startswith("#")]) < 5
-        return part.has("follow") or short
+        return later is not None and not later.marks and not later.has("scope")
 
     def _compared(self, part: Clause, ids: list[str], scope: str) -> list[str]:
         names = part.named("compare")
@@ -229,18 +255,14 @@ class _Reader:
 
     # What it is about.
 
-    def _strange(self, parts: Sequence[Clause]) -> list[str]:
-        """Words that the lexicon does not know: the message may be about something else."""
-        found = []
-        for part in parts:
-            words = " " + part.words + " "
-            for phrase in part.said:
-                words = words.replace(f" {phrase} ", "  ")
-            found += [w for w in words.split() if w.isalpha() and w not in self.lexicon.known]
-        return found
+    def _general(self, topic: str) -> bool:
+        """Whether a topic needs no order."""
+        known = self.lexicon.topics.get(topic)
+        return topic.startswith("tool:") or (known is not None and known.general)
 
-    def _about_orders(self, parts: Sequence[Clause]) -> bool:
-        return bool(self.message.ids) or any(part.has("noun", "own", "scope") for part in parts)
+    def _about_orders(self) -> bool:
+        speaks = (p.has("noun", "own", "scope") or (p.refers and p.topics) for p in self.parts)
+        return bool(self.message.ids) or any(speaks)
 
 
 def part_of(ordinal: str) -> slice:
@@ -249,23 +271,5 @@ def part_of(ordinal: str) -> slice:
     return slice(int(first), int(last) if last else None)
 
 
-def _general(topics: Topics, lexicon: Lexicon) -> bool:
-    """Whether there is a topic that needs no order."""
-    return any(
-        name.startswith("tool:") or (name in lexicon.topics and lexicon.topics[name].general)
-        for name in topics
-    )
-
-
-def _of_comparison(part: Clause) -> Topics:
-    """What a word of comparison asks where there is a single order."""
-    known = [COMPARED[name] for name in part.named("compare") if name in COMPARED]
-    return {name: set(facets) for name, facets in known}
-
-
-def _without(topics: Topics, kind: str) -> Topics:
-    name, facets = COMPARED[kind]
-    rest = {topic: set(asked) for topic, asked in topics.items()}
-    if name in rest and not (rest[name] - facets):
-        del rest[name]
-    return rest
+def unique(ids: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(ids))

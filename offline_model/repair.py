@@ -5,42 +5,31 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
-from offline_model.conversation import Call, Turn
-from offline_model.matching import Toolbox
+from offline_model.conversation import Turn
 
 
-def repaired(turn: Turn, toolbox: Toolbox) -> Iterator[tuple[str, dict[str, Any]]]:
+def repaired(turn: Turn) -> Iterator[tuple[str, dict[str, Any]]]:
     """The calls to make again, each with better arguments and only once."""
-    refused = [call for call in turn.calls if (call.error or {}).get("kind") == "invalid_arguments"]
-    for call in refused:
-        tried = [other.given for other in turn.calls if other.name == call.name]
-        better = _better(call, turn.text, toolbox)
-        if better not in tried and sum(_alike(given, call.given) for given in tried) < 2:
-            yield call.name, better
+    seen: list[tuple[str, str]] = []
+    for call in turn.calls:
+        same = (call.name, _plain(str(call.given)))
+        if (call.error or {}).get("kind") == "invalid_arguments" and same not in seen:
+            offered = re.findall(r"'([^']+)'", str((call.error or {}).get("message")))
+            named = [
+                option for option in offered if option.lower().rstrip("s") in turn.text.lower()
+            ]
+            yield call.name, {k: _better(v, named) for k, v in call.given.items()}
+        seen.append(same)
 
 
-def _better(call: Call, text: str, toolbox: Toolbox) -> dict[str, Any]:
-    message = str((call.error or {}).get("message", ""))
-    offered = re.findall(r"'([^']+)'", message)
-    return {name: _corrected(value, offered, text) for name, value in call.given.items()}
-
-
-def _corrected(value: Any, offered: list[str], text: str) -> Any:
+def _better(value: Any, named: list[str]) -> Any:
+    """What the refusal offers and the customer named, else an id in its plainest spelling."""
     if isinstance(value, list):
-        return [_corrected(entry, offered, text) for entry in value]
-    if not isinstance(value, str) or value in offered:
-        return value
-    said = text.lower()
-    named = [option for option in offered if option.lower().rstrip("s") in said]
-    return named[0] if named else plain_id(value)
+        return [_better(entry, named) for entry in value]
+    return value if not isinstance(value, str) or value in named else (named or [_plain(value)])[0]
 
 
-def plain_id(text: str) -> str:
-    """An id in its plainest spelling: no spaces, plain dashes, capitals, no sign before it."""
-    dashes = (" -" if unicodedata.category(c) == "Pd" else c for c in text)
-    kept = unicodedata.normalize("NFKC", "".join(dashes))
-    return re.sub(r"\s", "", kept).upper().lstrip("#")
-
-
-def _alike(left: dict[str, Any], right: dict[str, Any]) -> bool:
-    return [plain_id(str(v)) for v in left.values()] == [plain_id(str(v)) for v in right.values()]
+def _plain(text: str) -> str:
+    """Without spaces and signs before it, with plain dashes, in capitals."""
+    dashes = ("-" if unicodedata.category(char) == "Pd" else char for char in text)
+    return re.sub(r"\s", "", unicodedata.normalize("NFKC", "".join(dashes))).upper().lstrip("#")

@@ -18,27 +18,15 @@ Item = dict[str, Any]
 Event = dict[str, Any]
 
 # What a response repeats from its request, and the API's defaults where nothing was asked.
-ECHOED: dict[str, Any] = {
-    "background": False,
-    "instructions": None,
-    "max_output_tokens": None,
-    "max_tool_calls": None,
-    "metadata": {},
-    "parallel_tool_calls": True,
-    "previous_response_id": None,
-    "prompt_cache_key": None,
-    "reasoning": {"effort": None, "summary": None},
-    "safety_identifier": None,
-    "service_tier": "default",
-    "temperature": 1.0,
-    "text": {"format": {"type": "text"}, "verbosity": "medium"},
-    "tool_choice": "auto",
-    "tools": [],
-    "top_logprobs": 0,
-    "top_p": 1.0,
-    "truncation": "disabled",
-    "user": None,
-}
+UNSET = "instructions max_output_tokens max_tool_calls previous_response_id prompt_cache_key user"
+ECHOED: dict[str, Any] = (
+    dict.fromkeys([*UNSET.split(), "safety_identifier"])
+    | {"background": False, "parallel_tool_calls": True, "tools": [], "tool_choice": "auto"}
+    | {"temperature": 1.0, "top_p": 1.0, "top_logprobs": 0, "metadata": {}}
+    | {"service_tier": "default", "truncation": "disabled"}
+    | {"reasoning": {"effort": None, "summary": None}}
+    | {"text": {"format": {"type": "text"}, "verbosity": "medium"}}
+)
 
 
 def reply(sent: dict[str, Any]) -> "Reply":
@@ -49,21 +37,21 @@ def reply(sent: dict[str, Any]) -> "Reply":
 
 def conversation(sent: dict[str, Any]) -> Conversation:
     """A checked request as the planner reads it."""
-    items = sent["input"] if isinstance(sent["input"], list) else [_user(sent["input"])]
+    alone = [{"role": "user", "content": sent["input"]}]
+    items = sent["input"] if isinstance(sent["input"], list) else alone
     form = (sent.get("text") or {}).get("format") or {}
     system = [_text(item["content"]) for item in items if _role(item) in ("system", "developer")]
     return Conversation(
         instructions="\n\n".join(filter(None, [sent.get("instructions"), *system])),
-        tools=tuple(_tool(tool) for tool in sent.get("tools") or ()),
+        tools=tuple(
+            Tool(tool["name"], tool.get("description") or "", tool.get("parameters") or {})
+            for tool in sent.get("tools") or ()
+        ),
         turns=tuple(_turns(items)),
         schema=form.get("schema") if form.get("type") == "json_schema" else None,
         choice=_choice(sent.get("tool_choice")),
         parallel=sent.get("parallel_tool_calls") is not False,
     )
-
-
-def _user(text: str) -> Item:
-    return {"type": "message", "role": "user", "content": text}
 
 
 def _role(item: Item) -> str:
@@ -74,10 +62,6 @@ def _text(content: str | list[Item]) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(str(part["text"]) for part in content if part.get("text"))
-
-
-def _tool(tool: Item) -> Tool:
-    return Tool(tool["name"], tool.get("description") or "", tool.get("parameters") or {})
 
 
 def _choice(choice: Any) -> str:
@@ -92,18 +76,12 @@ def _turns(items: list[Item]) -> list[Turn]:
     for item in items:
         if _role(item) == "user":
             turns.append(Turn(_text(item["content"])))
-        elif _role(item) == "assistant":
-            turns[-1].answers.append(_text(item["content"]))
         elif item.get("type") == "function_call":
             calls[id(item)] = Call(item["call_id"], item["name"], item["arguments"])
             turns[-1].calls.append(calls[id(item)])
     for called, output in checks.pairs(items):
         calls[id(called)].output = _text(output["output"])
     return turns if len(turns) == 1 else turns[1:]
-
-
-def _tokens(text: str) -> int:
-    return max(1, len(text) // 4)
 
 
 def _new_id(prefix: str) -> str:
@@ -143,24 +121,16 @@ class Reply:
         yield {"type": "response.completed", "response": self.whole()}
 
     def _head(self, status: str) -> Item:
-        echoed = {name: _or(self.sent.get(name), default) for name, default in ECHOED.items()}
-        return {
-            "id": self.response_id,
-            "object": "response",
-            "created_at": self.created_at,
-            "completed_at": None,
-            "status": status,
-            "error": None,
-            "incomplete_details": None,
-            "model": self.sent["model"],
-            "output": [],
-            "usage": None,
-            **echoed,
-        }
+        given = {name: self.sent[name] for name in ECHOED if self.sent.get(name) is not None}
+        empty = dict.fromkeys(("completed_at", "error", "incomplete_details", "usage"))
+        about = {"id": self.response_id, "object": "response", "created_at": self.created_at}
+        asked = {**ECHOED, **given, "model": self.sent["model"]}
+        return {**about, **empty, **asked, "status": status, "output": []}
 
     def _usage(self) -> Item:
-        read = _tokens(json.dumps(self.sent, ensure_ascii=False))
-        written = sum(_tokens(_written(item)) for item in self.output)
+        """About four characters make a token."""
+        read = len(json.dumps(self.sent, ensure_ascii=False)) // 4 + 1
+        written = sum(len(_written(item)) // 4 + 1 for item in self.output)
         return {
             "input_tokens": read,
             "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
@@ -168,10 +138,6 @@ class Reply:
             "output_tokens_details": {"reasoning_tokens": 0},
             "total_tokens": read + written,
         }
-
-
-def _or(value: Any, default: Any) -> Any:
-    return default if value is None else value
 
 
 def _call_item(name: str, arguments: dict[str, Any]) -> Item:

@@ -8,50 +8,39 @@ Schema = dict[str, Any]
 
 def complaint(schema: Schema, context: tuple[str, ...] = ()) -> str | None:
     """What the API's strict mode says against a schema, None if nothing."""
-    where = f"In context={_tuple(context)}, "
-    if _is_object(schema):
-        wrong = _wrong_object(schema)
-        if wrong:
-            return where + wrong
+    wrong = _wrong_object(schema) if "object" in _kinds(schema) else None
     if "default" in schema:
-        return where + "'default' is not permitted."
+        wrong = wrong or "'default' is not permitted."
+    if wrong:
+        return f"In context=({', '.join(map(repr, context))}), {wrong}"
     found = (complaint(part, context + path) for path, part in _parts(schema))
-    return next((words for words in found if words), None)
+    return next(filter(None, found), None)
 
 
 def _wrong_object(schema: Schema) -> str | None:
     if schema.get("additionalProperties") is not False:
         return "'additionalProperties' is required to be supplied and to be false."
-    required = schema.get("required")
-    for name in schema.get("properties", {}):
-        if not isinstance(required, list) or name not in required:
-            return (
-                "'required' is required to be supplied and to be an array including every key "
-                f"in properties. Missing '{name}'."
-            )
-    return None
-
-
-def _is_object(schema: Schema) -> bool:
-    kind = schema.get("type")
+    absent = [n for n in schema.get("properties", {}) if n not in (schema.get("required") or ())]
+    if not absent:
+        return None
     return (
-        kind == "object" or "properties" in schema or (isinstance(kind, list) and "object" in kind)
+        "'required' is required to be supplied and to be an array including every key "
+        f"in properties. Missing '{absent[0]}'."
     )
+
+
+def _kinds(schema: Schema) -> list[str]:
+    kind = schema.get("type", "object" if "properties" in schema else "string")
+    return [kind] if isinstance(kind, str) else list(kind)
 
 
 def _parts(schema: Schema) -> Iterator[tuple[tuple[str, ...], Schema]]:
     for key in ("properties", "$defs", "definitions"):
-        for name, part in (schema.get(key) or {}).items():
-            if isinstance(part, dict):
-                yield (key, name), part
+        yield from (((key, name), part) for name, part in (schema.get(key) or {}).items())
     for number, part in enumerate(schema.get("anyOf") or ()):
         yield ("anyOf", str(number)), part
     if isinstance(schema.get("items"), dict):
         yield ("items",), schema["items"]
-
-
-def _tuple(context: tuple[str, ...]) -> str:
-    return "(" + ", ".join(repr(part) for part in context) + ")"
 
 
 def resolved(schema: Schema, root: Schema) -> Schema:
@@ -66,15 +55,11 @@ def resolved(schema: Schema, root: Schema) -> Schema:
 
 
 def nullable(schema: Schema) -> bool:
-    kind = schema.get("type")
-    listed = isinstance(kind, list) and "null" in kind
-    return listed or any(part.get("type") == "null" for part in schema.get("anyOf", ()))
+    return any("null" in _kinds(part) for part in (schema, *schema.get("anyOf", ())))
 
 
 def kind_of(schema: Schema) -> str:
-    kind = schema.get("type", "object" if "properties" in schema else "string")
-    kinds = [kind] if isinstance(kind, str) else [name for name in kind if name != "null"]
-    return str(kinds[0]) if kinds else "null"
+    return next((kind for kind in _kinds(schema) if kind != "null"), "null")
 
 
 def fitted(schema: Schema, wanted: Any, root: Schema | None = None) -> Any:

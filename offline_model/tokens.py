@@ -1,12 +1,8 @@
-"""A message cut into words, numbers and punctuation; what is surely no order id is masked.
-
-Characters are folded one to one (dashes, full-width forms, curly quotes), so that every token knows
-what the customer really typed.
-"""
+"""A message cut into words, numbers and punctuation; what is surely no order id is masked."""
 
 import re
 import unicodedata
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from offline_model.lexicon import Lexicon
 
@@ -14,46 +10,45 @@ LONGEST = 8000  # what is read of one message, in characters
 TOKEN = re.compile(
     r"""
       (?P<mask>~+)
-    | (?P<mixed>[^\W\d_]{1,10}(?:-|\ -\ |_)(?:\d+(?=[^\W\d_]{3})|\d\w*(?:-\w*\d\w*)*))
-    | (?P<joined>[^\W\d_]{1,3}\d+[^\W\d_]?(?![\w]))
-    | (?P<number>\d+(?:-\d+)*(?![\w]))
+    | (?P<mixed>[^\W\d_]{1,10}(?:-[A-Z]{1,10})?[-_]
+        (?:\d+(?=[^\W\d_]{3})|\d\w*(?:(?:-\w+)*-\w*\d\w*(?:-[^\W\d_]+)*|(?:-[A-Z]+)*)))
+    | (?P<joined>[^\W\d_]{1,3}\d+[^\W\d_]?(?!\w))
+    | (?P<number>\d+(?:-\d+)*(?!\w))
     | (?P<owner>'s(?!\w))
-    | (?P<word>[^\W\d_]+(?:'[^\W\d_]+)*)
-    | (?P<end>[.?!\n]+)
-    | (?P<mark>\S)
+    | (?P<word>[^\W\d_](?:-[^\W\d_]{2,})+|[^\W\d_]+(?:'[^\W\d_]+)*)
+    | (?P<end>[.?!]+|\n\s*\n)
+    | (?P<mark>\S|\n)
     """,
     re.VERBOSE,
 )
-DATES = (
+# Links, money, phone numbers, days and times; those with words in them stand in the lexicon.
+NO_IDS = (
+    r"\S+@\S+\.\w+",
+    r"(?<!\w)(?:[a-z]\.){2,}",
+    r"https?://\S+|www\.\S+",
+    r"[$€£¥₽]\s?\d[\d.,]*|(?<![\w-])\d[\d.,]*\s?[$€£¥₽%]|(?<![\w,-])\d+\.\d+(?!\w)",
+    r"\+\d[\d().\x20-]{6,}\d",
+    r"(?<![\w-])\(?\d{3}\)?[\x20.-]\d{3}[\x20.-]\d{4}(?!\w)",
+    r"(?<![\w-])\d{3}-\d{4}(?![\w-])",
     r"(?<![\w/-])\d{4}-\d{1,2}-\d{1,2}(?![\w-])",
     r"(?<![\w/.-])\d{1,2}([/.])\d{1,2}\1(?:\d{4}|\d{2})(?!\w)",
     r"(?<![\w/-])\d{1,2}/\d{1,2}(?![\w/])",
     r"(?<!\w)\d{1,2}:\d{2}(?::\d{2})?(?!\w)",
-    r"(?<!\w)\d{1,2}(?:st|nd|rd|th)(?!\w)",
 )
-MONEY = (
-    r"[$€£¥₽]\s?\d[\d.,]*",
-    r"(?<![\w-])\d[\d.,]*\s?[$€£¥₽%]",
-    r"(?<![\w,-])\d+\.\d+(?!\w)",
+PLAIN = (
+    {"№": "#", "\N{MINUS SIGN}": "-"} | dict.fromkeys("‘’ʼ´`", "'") | dict.fromkeys("“”„«»", '"')
 )
-PHONES = (
-    r"\+\d[\d().\x20-]{6,}\d",
-    r"(?<![\w-])\(?\d{3}\)?[\x20.-]\d{3}[\x20.-]\d{4}(?!\w)",
-    r"(?<![\w-])\d{3}-\d{4}(?![\w-])",
-)
-LINKS = (r"\S+@\S+\.\w+", r"https?://\S+", r"www\.\S+")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Token:
-    """`text` is folded and as typed in case; `order_id` is set once it is known for an id."""
+    """`text` is folded, `raw` as typed; `order_id` is set once it is known for an id."""
 
     kind: str
     text: str
-    raw: str
-    start: int
-    order_id: str | None = None
-    weak: bool = False
+    raw: str = ""
+    start: int = 0
+    order_id: str = ""
 
     @property
     def lower(self) -> str:
@@ -64,58 +59,26 @@ class Token:
         """The word without its possessive ending."""
         return self.lower.removesuffix("'s").removesuffix("s'")
 
-    def named(self, order_id: str, *, weak: bool = False) -> "Token":
-        return replace(self, order_id=order_id, weak=weak)
-
 
 def tokens(message: str, lexicon: Lexicon) -> list[Token]:
-    """The tokens of a message."""
-    folded, places = _folded(message[:LONGEST])
-    masked = _masked(folded, lexicon)
-    found = []
-    for match in TOKEN.finditer(masked):
-        raw = message[places[match.start()] : places[match.end() - 1] + 1]
-        found.append(Token(str(match.lastgroup), match[0], raw, match.start()))
-    return found
-
-
-def _folded(message: str) -> tuple[str, list[int]]:
-    kept = [(_plain(char), place) for place, char in enumerate(message) if not _unseen(char)]
-    return "".join(char for char, _ in kept), [place for _, place in kept]
-
-
-def _unseen(char: str) -> bool:
-    return unicodedata.category(char) == "Cf"
+    """The tokens of a message. Characters are folded one to one, so that each knows its `raw`."""
+    kept = [char for char in message[:LONGEST] if unicodedata.category(char) != "Cf"]
+    masked = "".join(map(_plain, kept))
+    for pattern in (*NO_IDS, *lexicon.data["ids"]["no_ids"]):
+        masked = re.sub(pattern, lambda match: "~" * len(match[0]), masked, flags=re.IGNORECASE)
+    return [
+        Token(str(found.lastgroup), found[0], "".join(kept[slice(*found.span())]), found.start())
+        for found in TOKEN.finditer(masked)
+    ]
 
 
 def _plain(char: str) -> str:
-    if char in "№":
-        return "#"
-    if char in "‘’ʼ´`":
-        return "'"
-    if char in "“”„«»":
-        return '"'
-    if unicodedata.category(char) == "Pd" or char == "\N{MINUS SIGN}":
+    if char in PLAIN:
+        return PLAIN[char]
+    if unicodedata.category(char) == "Pd":
         return "-"
-    if char.isspace() and char != "\n":
+    private = unicodedata.category(char) == "Co"  # in a sentence these stand for ids
+    if private or (char.isspace() and char != "\n"):
         return " "
     composed = unicodedata.normalize("NFKC", char)
     return composed if len(composed) == 1 else char
-
-
-def _masked(text: str, lexicon: Lexicon) -> str:
-    for pattern in (*LINKS, *MONEY, *PHONES, *DATES, *_worded(lexicon)):
-        text = re.sub(pattern, lambda match: "~" * len(match[0]), text, flags=re.IGNORECASE)
-    return text
-
-
-def _worded(lexicon: Lexicon) -> tuple[str, ...]:
-    """Days of a month and house numbers: numbers that the words beside them explain."""
-    months = "|".join(sorted(lexicon.ids["months"], key=len, reverse=True))
-    streets = "|".join(sorted(lexicon.ids["streets"], key=len, reverse=True))
-    return (
-        rf"(?<![\w-])\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?(?:{months})\b(?:,?\s\d{{4}}\b)?",
-        rf"\b(?:{months})\.?\s\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?\s\d{{4}}\b)?",
-        rf"\b(?:{months})\s\d{{4}}\b",
-        rf"(?<![\w-])\d{{1,4}}\s(?:[^\W\d_]+\s){{1,3}}(?:{streets})\b",
-    )

@@ -75,6 +75,20 @@ ONE_MESSAGE = {
     "ORDER A-17 WHEN": "d:A-17",
     "WHERE IS ORDER A AND ORDER B": "d:A d:B",
     "pakage a-17 arive when": "d:a-17",
+    # letters and numbers, of orders and of other things
+    "is a late delivery normal": "",
+    "Do I order A Pizza here": "",
+    "My flat is number 12 on floor 300. Where is B?": "d:B",
+    "A delivery, B price": "d:A o:B",
+    "when does a come and b too": "d:a d:b",
+    "what's in a": "o:a",
+    "b": "o:b",
+    "tracking A A-17 B": "d:A d:A-17 d:B",
+    "Where is WEB-2026-DE-418827-AGAIN?": "d:WEB-2026-DE-418827-AGAIN",
+    "Where is B? Regards, J. Smith": "d:B",
+    "status of A-17 and 18": "o:A-17 o:A-18",
+    "status of A-17 \ue000 \uf8ff": "o:A-17",
+    "where is 4711": "d:4711",
     # several orders, one question
     "When do A-17 and B-21 arrive?": "d:A-17 d:B-21",
     "Where are A-17, A-18 and B-21?": "d:A-17 d:A-18 d:B-21",
@@ -127,6 +141,9 @@ ONE_MESSAGE = {
     "A-17, I mean A-17 — when?": "d:A-17",
     "where is B-21? no wait, A-17": "d:A-17",
     "Not A-17 but B-21: when does it arrive?": "d:B-21",
+    "Don't tell me about A, only B. When's it due?": "d:B",
+    "where are all my orders except A, B and A-17": "l > d:A-18 d:B-21",
+    "nothing about B please, just A": "o:A",
     # sums and comparisons
     "How much are A-17 and B-21 together?": "c:A-17+B-21",
     "What do A-17, A-18 and B-21 cost altogether?": "c:A-17+A-18+B-21",
@@ -178,6 +195,10 @@ ONE_MESSAGE = {
 }
 
 CONVERSATIONS = {
+    "Where is A? // and that of B? // do they come together": "d:A d:B",
+    "total of A and B // and with A-17 on top?": "c:A+B+A-17",
+    "how many days for A-17? // and for B? // so which one is here first": "c:A-17+B",
+    "Where is A-17? // ok and how much was it, and B?": "o:A-17 o:B",
     "Where are A-17 and B-21? // and the second one?": "d:B-21",
     "Where are A-17 and B-21? // what did the first cost": "o:A-17",
     "Where are A-17 and B-21? // and the second one? // and the other one?": "d:A-17",

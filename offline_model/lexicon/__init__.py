@@ -3,25 +3,30 @@
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parent
+FIRST_MARK = 0xE000  # characters of private use stand for ids in a sentence
+ID = "[\ue000-\uf8ff]"
 
 
 @dataclass(frozen=True)
 class Topic:
     """Something one may want to know of an order, the tool that tells it, and its facets.
 
-    `general` topics are about no order. `answers` names the fields that a facet is answered by.
+    `general` topics are about no order. `answers` names the fields that a facet is answered by,
+    `also` another topic that a facet asks about as well.
     """
 
     name: str
     tool: str
-    general: bool
-    answers: dict[str, list[str]]
+    facets: dict[str, list[str]]
+    weak: Sequence[str] = ()
+    general: bool = False
+    answers: dict[str, list[str]] = field(default_factory=dict)
+    also: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -42,39 +47,31 @@ class Hit:
     end: int
 
 
+Marks = Sequence[tuple[Mark, re.Pattern[str]]]
+
+
 class Lexicon:
-    """One language. `data` is its file as it stands; what is looked up often is prepared here."""
+    """One language. `data` is its file as it stands, `known` every word in it that it listens for;
+    what is looked up often is prepared here."""
 
-    def __init__(self, data: dict[str, Any]) -> None:
-        self.data = data
+    def __init__(self, text: str) -> None:
+        self.data = data = tomllib.loads(text)
         self.locale: str = data["locale"]
-        self.says: dict[str, str] = data["says"]
+        self.says: dict[str, list[str]] = data["says"]
         self.ids = {name: frozenset(words) for name, words in data["ids"].items()}
-        self.topics = {entry["name"]: _topic(entry) for entry in data["topic"]}
+        self.topics = {entry["name"]: Topic(**entry) for entry in data["topic"]}
         self.requests: dict[str, str] = {entry["name"]: entry["tool"] for entry in data["request"]}
-        self._patterns = [(mark, _pattern(phrases)) for mark, phrases in _phrases(data)]
+        phrases = re.sub("(?m)^#.*", "", text.partition("[says]")[0])
+        self.known = frozenset(re.findall(r"[^\W\d_]+", phrases))
+        self.rewrites = [
+            (re.compile(rf"(?<!\S){_with_ids(pattern)}"), replacement)
+            for pattern, replacement in data["words"]["rewrites"]
+        ]
+        self.exclusions, self.slips, self.lists = _id_patterns(data["ids"], data["words"]["adding"])
+        self.complaints = phrase_pattern(data["refer"]["complaint"])
+        self._marks: Marks = [(mark, phrase_pattern(phrases)) for mark, phrases in _phrases(data)]
 
-    @cached_property
-    def known(self) -> frozenset[str]:
-        """Every word of the file: what is not among them is a subject that it knows nothing of."""
-        texts = [*_strings({name: self.data[name] for name in self.data if name != "says"})]
-        return frozenset(word for text in texts for word in re.findall(r"[^\W\d_]+", text))
-
-    @cached_property
-    def typo_targets(self) -> dict[str, list[str]]:
-        """Words that a misspelt one may stand for, by first letter."""
-        targets: dict[str, list[str]] = {}
-        for entry in self.data["topic"]:
-            for word in _plain_words(entry["facets"]) | set(self.ids["nouns"]):
-                targets.setdefault(word[0], []).append(word)
-        return targets
-
-    def hits(
-        self,
-        sentence: str,
-        more: Sequence[tuple[Mark, re.Pattern[str]]] = (),
-        without: Sequence[str] = (),
-    ) -> list[Hit]:
+    def hits(self, sentence: str, more: Marks = (), without: Sequence[str] = ()) -> list[Hit]:
         """The marks in a sentence of plain words, the longer phrase where two overlap.
 
         `more` are marks that the request brings; among equals its topics come first, its weak
@@ -84,7 +81,7 @@ class Lexicon:
         last = [pair for pair in more if pair[0].kind == "weak"]
         found = [
             Hit(mark, match.start(), match.end())
-            for mark, pattern in (*first, *self._patterns, *last)
+            for mark, pattern in (*first, *self._marks, *last)
             if mark.name not in without
             for match in pattern.finditer(sentence + " ")
         ]
@@ -95,89 +92,66 @@ class Lexicon:
         return sorted(kept, key=lambda hit: hit.start)
 
     def words_of(self, topic: str, facets: Iterable[str]) -> set[str]:
-        """The plain words of some facets of a topic (of all, if none is named) and its weak ones,
-        to find the tool of another shop that is about it."""
-        entry = next(entry for entry in self.data["topic"] if entry["name"] == topic)
-        asked = list(facets) or list(entry["facets"])
-        chosen = {facet: entry["facets"][facet] for facet in asked}
-        return _plain_words({**chosen, "weak": entry.get("weak", [])})
+        """The words of some facets of a topic (of all, if none is named) and its weak ones, to
+        find the tool of another shop that is about it."""
+        about = self.topics[topic]
+        asked = list(facets) or about.facets
+        phrases = [phrase for facet in asked for phrase in about.facets.get(facet, ())]
+        return set(re.findall(r"[^\W\d_]{4,}", " ".join([*phrases, *about.weak])))
 
 
 @cache
 def english() -> Lexicon:
     """The English lexicon."""
-    return Lexicon(tomllib.loads((FOLDER / "en.toml").read_text(encoding="utf-8")))
+    return Lexicon(Path(__file__).with_name("en.toml").read_text(encoding="utf-8"))
 
 
 def phrase_pattern(phrases: Iterable[str]) -> re.Pattern[str]:
     """Whole words; the longest phrase is tried first."""
-    return _pattern(list(phrases))
-
-
-def _pattern(phrases: list[str]) -> re.Pattern[str]:
     ordered = "|".join(sorted(phrases, key=len, reverse=True))
-    ids = re.sub("#+", lambda marks: "##" if marks[0] == "##" else "##?", ordered)
-    return re.compile(rf"(?<!\S)(?:{ids})(?!\S)")
+    return re.compile(rf"(?<!\S)(?:{_with_ids(ordered)})(?!\S)")
 
 
-def _topic(entry: dict[str, Any]) -> Topic:
-    return Topic(
-        entry["name"], entry["tool"], entry.get("general", False), entry.get("answers", {})
+def _with_ids(pattern: str) -> str:
+    return pattern.replace("##", f"{ID}{{2,}}").replace("#", f"{ID}+")
+
+
+def _id_patterns(ids: dict[str, list[str]], adding: list[str]) -> tuple[re.Pattern[str], ...]:
+    """Ids to leave out, ids taken back ("A-17, sorry, B-21"), and the joints inside of lists."""
+    excluding, slips, joints, between, last = (
+        "|".join(sorted(map(str, words), key=len, reverse=True))
+        for words in (
+            ids["excluding"],
+            [*ids["corrections"], *ids["correction_words"], "[,.;:-]"],
+            [*ids["connectors"], "[,;/-]"],
+            ids["determiners"],
+            adding,
+        )
+    )
+    glue = rf"(?:(?: (?:{joints}))+(?: (?:{between}))*)?"
+    return (
+        re.compile(
+            rf"(?<!\S)(?:{excluding}) (?P<ids>{ID}(?:(?: , {ID})*(?: ,)? (?:{last}) {ID})?)"
+        ),
+        re.compile(rf"{ID}(?P<between>(?: (?:{slips}))+) (?={ID})"),
+        re.compile(rf"(?<={ID})(?: 's{glue} (?={ID} 's)|(?: 's)?{glue} (?={ID}(?! 's)))"),
     )
 
 
 def _phrases(data: dict[str, Any]) -> Iterator[tuple[Mark, list[str]]]:
     for entry in data["request"]:
         yield Mark("request", entry["name"]), entry["phrases"]
-    for name, phrases in data["compare"].items():
-        yield Mark("compare", name), phrases
-    for name, phrases in data["scope"].items():
-        yield Mark("scope", name), phrases
+    for kind in ("compare", "scope", "ordinal", "beside", "talk"):
+        for name, phrases in data[kind].items():
+            yield Mark(kind, name), phrases
     for entry in data["topic"]:
         for facet, phrases in entry["facets"].items():
             yield Mark("topic", entry["name"], facet), phrases
         if "weak" in entry:
             yield Mark("weak", entry["name"]), entry["weak"]
     for kind, phrases in data["refer"].items():
-        if kind != "ordinals":
+        if kind != "complaint":  # a tone: it takes no word away from what is asked
             yield Mark(kind), phrases
-    for number, phrases in data["refer"]["ordinals"].items():
-        yield Mark("ordinal", number), phrases
-    for name, phrases in data["talk"].items():
-        yield Mark("talk", name), phrases
-    yield Mark("follow"), data["words"]["follow_ups"]
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, part in value.items():
-            yield str(key)
-            yield from _strings(part)
-    elif isinstance(value, list):
-        for part in value:
-            yield from _strings(part)
-
-
-def _plain_words(facets: dict[str, list[str]]) -> set[str]:
-    """The phrases of one word, with their endings spelled out where they are simple."""
-    words: set[str] = set()
-    for phrase in (phrase for phrases in facets.values() for phrase in phrases):
-        words.update(_spelled(phrase) if " " not in phrase.split("(")[0] else ())
-    return {word for word in words if len(word) >= 5}
-
-
-def _spelled(phrase: str) -> Iterator[str]:
-    match = re.fullmatch(r"([a-z]+)(?:\(([a-z|]+)\)(\?)?)?(s\?)?", phrase)
-    if not match:
-        return
-    stem, endings, optional, plural = match.groups()
-    ends = [*(endings or "").split("|"), *([""] if optional else [])] if endings else [""]
-    for end in ends:
-        yield stem + end
-        if plural:
-            yield stem + end + "s"
 
 
 english()  # read at import: a file must not be read inside a running event loop
