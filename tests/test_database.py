@@ -208,17 +208,15 @@ async def test_a_damaged_database_is_said_to_be_so(tmp_path: Path) -> None:
 
 
 async def test_a_directory_and_a_missing_folder_are_named(tmp_path: Path) -> None:
-    assert f"{tmp_path} is a directory" in await _refusal(_database(tmp_path))
+    assert f"{tmp_path} cannot be opened: it is a directory" in await _refusal(_database(tmp_path))
     missing = tmp_path / "nowhere" / "shop.db"
-    assert f"{missing} cannot be opened: its folder is missing" in await _refusal(
-        _database(missing)
-    )
+    assert "its folder is missing" in await _refusal(_database(missing))
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 async def test_a_folder_that_may_not_be_written_is_named(tmp_path: Path) -> None:
     os.chmod(tmp_path, 0o500)
-    assert "may not be read and written" in await _refusal(_database(tmp_path / "shop.db"))
+    assert "read-only" in await _refusal(_database(tmp_path / "shop.db"))
 
 
 async def test_a_locked_database_is_said_to_be_in_use(

@@ -11,14 +11,19 @@ import sqlite3
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, closing, contextmanager
+from contextlib import (
+    asynccontextmanager,
+    closing,
+    contextmanager,
+    suppress,
+)
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, text
-from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError
+from sqlalchemy.exc import ArgumentError, DatabaseError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
 
@@ -28,6 +33,16 @@ BUSY_SECONDS = 10
 _DRIVERS = {
     "sqlite": ("sqlite", "sqlite+aiosqlite"),
     "postgresql": ("postgresql+psycopg", "postgresql+psycopg"),
+}
+
+
+_SENTENCES = {
+    "not a database": "is not a SQLite database; nothing was changed. Move it away or name another",
+    "malformed": "is damaged; restore it from a copy or name another",
+    "unable to open": "cannot be opened: it is a directory, or its folder is missing or read-only",
+    "readonly": "may only be read; nothing was written. Make it writable or name another",
+    "locked": "is in use by another program; nothing was written. Try again in a moment",
+    "full": "has no room left on its disk; nothing was written",
 }
 
 
@@ -88,7 +103,7 @@ class Database:
     async def connect(self) -> AsyncIterator[AsyncConnection]:
         """A connection for reading; what it writes is rolled back."""
         here = await self._here()
-        with _problems(self._url):
+        with self.problems():
             async with here.engine.connect() as connection:
                 yield connection
 
@@ -99,15 +114,25 @@ class Database:
         Transactions do not nest: on SQLite a second one in the same task raises RuntimeError.
         """
         here = await self._here()
-        with _problems(self._url):
+        with self.problems():
             async with _writing(here), here.engine.connect() as connection:
                 await connection.execution_options(begin="BEGIN IMMEDIATE")
                 async with connection.begin():
                     yield connection
 
-    def problems(self) -> AbstractContextManager[None]:
-        """Says what another library finds wrong with this database as a DatabaseProblem."""
-        return _problems(self._url)
+    @contextmanager
+    def problems(self) -> Iterator[None]:
+        """Says what SQLAlchemy or SQLite finds wrong with this database as a DatabaseProblem."""
+        try:
+            yield
+        except (DatabaseError, sqlite3.DatabaseError) as error:
+            if type(error).__name__ not in ("OperationalError", "DatabaseError"):
+                raise  # IntegrityError and its like speak of the statement, not of the database
+            sqlite = self._url.get_backend_name() == "sqlite"
+            where = self._url.database if sqlite else self._url.render_as_string()
+            said = str(getattr(error, "orig", error)).strip().split("\n")[0]
+            what = next((s for part, s in _SENTENCES.items() if part in said), f"failed: {said}")
+            raise DatabaseProblem(f"The database {where} {what}.") from error
 
     async def close(self) -> None:
         """Closes what the running event loop has open. The next use opens it again."""
@@ -120,18 +145,18 @@ class Database:
         loop = asyncio.get_running_loop()
         if loop not in self._loops:
             # In a thread: SQLAlchemy asks the file system, which a LangGraph server refuses here.
-            engine = await asyncio.to_thread(_async_engine, self._url)
+            engine = await asyncio.to_thread(_engine, self._url, create_async_engine)
             self._loops.setdefault(loop, _Loop(engine))  # the first of several tasks stays
         return self._loops[loop]
 
     def _prepare(self, demo: bool) -> None:
         # One at a time in a process: Alembic's `op` is a global.
-        with _preparing, _problems(self._url):
+        with _preparing, self.problems():
             if self._prepared:
                 return
             if self._url.get_backend_name() == "sqlite":
-                self._url = self._url.set(database=_file(self._url))
-            engine = _sync_engine(self._url)
+                self._url = self._url.set(database=str(Path(self._url.database or "").absolute()))
+            engine = _engine(self._url, create_engine)
             try:
                 _migrate(engine, self._branches, demo)
             finally:
@@ -140,63 +165,40 @@ class Database:
 
 
 _preparing = threading.Lock()
+_Engine = TypeVar("_Engine", Engine, AsyncEngine)
 
 
 def _read_url(url: str) -> URL:
-    try:
+    with suppress(ArgumentError):
         parsed = make_url(url)
         backend = parsed.get_backend_name()
-    except ArgumentError:
-        backend = ""
-    if backend not in _DRIVERS:
-        raise DatabaseProblem(
-            "The database URL cannot be used: it must be sqlite:///FILE or postgresql://…. "
-            "Nothing was opened."
-        )
-    if backend == "sqlite" and parsed.database in (None, "", ":memory:"):
-        raise DatabaseProblem("The database URL names no file; write sqlite:///FILE.")
-    return parsed
+        named = backend != "sqlite" or parsed.database not in (None, "", ":memory:")
+        if backend in _DRIVERS and named:
+            return parsed
+    raise DatabaseProblem(
+        "The database URL cannot be used: it names no file and no server that is known here. "
+        "Write sqlite:///FILE or postgresql://…. Nothing was opened."
+    )
 
 
-def _file(url: URL) -> str:
-    path = Path(url.database or "").absolute()
-    if path.is_dir():
-        raise DatabaseProblem(f"The database {path} is a directory; name a file.")
-    return str(path)
-
-
-def _sync_engine(url: URL) -> Engine:
-    driver, _ = _DRIVERS[url.get_backend_name()]
-    try:
-        engine = create_engine(url.set(drivername=driver), **_options(url))
-    except ModuleNotFoundError as error:
-        raise DatabaseProblem(
-            f"The database needs the package {error.name}; install it."
-        ) from error
-    _listen(engine)
-    return engine
-
-
-def _async_engine(url: URL) -> AsyncEngine:
-    _, driver = _DRIVERS[url.get_backend_name()]
-    engine = create_async_engine(url.set(drivername=driver), **_options(url))
-    _listen(engine.sync_engine)
-    return engine
-
-
-def _options(url: URL) -> dict[str, Any]:
-    if url.get_backend_name() != "sqlite":
-        return {}
+def _engine(url: URL, create: Callable[..., _Engine]) -> _Engine:
+    sqlite = url.get_backend_name() == "sqlite"
+    driver = _DRIVERS[url.get_backend_name()][create is create_async_engine]
     # No pool: a connection left in one outlives its event loop, with its thread.
     # Without an isolation level sqlite3 emits no BEGIN of its own, and DDL is transactional.
     arguments = {"timeout": BUSY_SECONDS, "isolation_level": None}
-    return {"poolclass": NullPool, "connect_args": arguments}
+    options = {"poolclass": NullPool, "connect_args": arguments} if sqlite else {}
+    try:
+        engine = create(url.set(drivername=driver), **options)
+    except ModuleNotFoundError as error:
+        problem = f"The database needs the package {error.name}; install it."
+        raise DatabaseProblem(problem) from error
+    if sqlite:
+        _listen(engine if isinstance(engine, Engine) else engine.sync_engine)
+    return engine
 
 
 def _listen(engine: Engine) -> None:
-    if engine.dialect.name != "sqlite":
-        return
-
     @event.listens_for(engine, "connect")
     def configure(connection: Any, _record: object) -> None:
         cursor = connection.cursor()
@@ -252,7 +254,7 @@ def _write_ahead(file: str) -> None:
                 return
             except sqlite3.OperationalError as error:
                 if "locked" not in str(error) or time.monotonic() > deadline:
-                    raise OperationalError("PRAGMA journal_mode = WAL", None, error) from error
+                    raise
                 time.sleep(0.02)
 
 
@@ -283,26 +285,3 @@ def _upgrade(connection: Connection, branch: Branch) -> None:
     with EnvironmentContext(Config(), script, fn=steps) as environment:
         environment.configure(connection=connection, version_table=branch.version_table)
         environment.run_migrations()
-
-
-_SENTENCES = {
-    "not a database": "is not a SQLite database; nothing was changed. Move it away or name another",
-    "malformed": "is damaged; restore it from a copy or name another",
-    "unable to open": "cannot be opened: its folder is missing, or may not be read and written",
-    "readonly": "may only be read; nothing was written. Make it writable or name another",
-    "locked": "is in use by another program; nothing was written. Try again in a moment",
-    "full": "has no room left on its disk; nothing was written",
-}
-
-
-@contextmanager
-def _problems(url: URL) -> Iterator[None]:
-    try:
-        yield
-    except (DatabaseError, sqlite3.DatabaseError) as error:
-        if type(error).__name__ not in ("OperationalError", "DatabaseError"):
-            raise  # IntegrityError and its like speak of the statement, not of the database
-        where = url.database if url.get_backend_name() == "sqlite" else url.render_as_string()
-        said = str(getattr(error, "orig", error)).strip().split("\n")[0]
-        what = next((s for part, s in _SENTENCES.items() if part in said), f"failed: {said}")
-        raise DatabaseProblem(f"The database {where} {what}.") from error

@@ -6,17 +6,16 @@
 Both raise ImportProblem, which names every bad row at once. `records` describes the two formats.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
 from sqlalchemy import Connection, Table, bindparam, delete, insert, select, update
 
 from tools.database import Database
-from tools.shop.checks import check
-from tools.shop.models import Customer, Item, Order, Parcel
-from tools.shop.records import Records, Unreadable, read_csv, read_json
+from tools.shop.records import CustomerRecord, OrderRecord, Unreadable, read_csv, read_json
 from tools.shop.tables import customers, order_items, orders, parcels
 
 SHOWN = 20
@@ -39,12 +38,11 @@ class NotEmpty(ImportProblem):
 
 @dataclass(frozen=True)
 class ShopFile:
-    """A file's checked content. In customers a blank field means: not said, keep what is known."""
+    """A file's checked content. `unknown` names the fields that nobody documented."""
 
     name: str
-    customers: tuple[Customer, ...]
-    orders: tuple[Order, ...]
-    parcels: tuple[Parcel, ...]
+    customers: tuple[CustomerRecord, ...]
+    orders: tuple[OrderRecord, ...]
     unknown: tuple[str, ...]
 
 
@@ -61,19 +59,35 @@ class ImportReport:
 
 
 def read_shop_file(path: Path) -> ShopFile:
-    """Reads and checks a JSON or CSV file (by its ending, else by how it begins), UTF-8.
+    """Reads and checks a JSON or CSV file, UTF-8; what begins like JSON is taken for it.
 
     Raises ImportProblem where it cannot be read or anything in it is wrong.
     """
+    problems: list[str] = []
+    unknown: dict[str, None] = {}
     try:
         text = _text(path)
-        is_json = path.suffix.lower() != ".csv" and (
-            path.suffix.lower() == ".json" or text.lstrip()[:1] in ("{", "[")
-        )
-        records = read_json(text) if is_json else read_csv(text)
+        is_json = path.suffix.lower() == ".json" or text.lstrip().startswith(("{", "["))
+        raws = read_json(text, unknown) if is_json else read_csv(text, problems)
     except Unreadable as error:
-        raise ImportProblem(path.name, [str(error)]) from error
-    return _checked(path.name, records)
+        raise ImportProblem(path.name, [str(error)]) from None
+    people: list[CustomerRecord] = []
+    ordered: dict[str, OrderRecord] = {}
+    for raw in raws:
+        try:
+            record = raw.model.model_validate(raw.fields, context=unknown)
+        except ValidationError as error:
+            problems += [raw.says(e) for e in error.errors()]
+            continue
+        if not isinstance(record, OrderRecord):
+            people.append(record)
+        elif ordered.setdefault(record.order_id, record) is not record:
+            problems.append(f"{raw.place}: order {record.order_id} is in the file already")
+    if not raws and not problems:
+        problems.append("It holds no orders.")
+    if problems:
+        raise ImportProblem(path.name, problems)
+    return ShopFile(path.name, tuple(people), tuple(ordered.values()), tuple(unknown))
 
 
 async def import_shop(
@@ -99,25 +113,19 @@ def write_shop(connection: Connection, shop_file: ShopFile, empty: bool = False)
     """`import_shop` within a transaction that is open already."""
     if empty and _any_order(connection):
         raise NotEmpty(shop_file.name, ["The shop has orders already; it is not empty."])
-    rows = connection.execute(select(orders.c.order_id, orders.c.customer_id))
-    owners = {row.order_id: row.customer_id for row in rows}
-    taken = [o for o in shop_file.orders if owners.get(o.order_id, o.customer_id) != o.customer_id]
+    given = shop_file.orders
+    owners = dict(iter(connection.execute(select(orders.c.order_id, orders.c.customer_id))))
+    taken = [o for o in given if owners.get(o.order_id, o.customer_id) != o.customer_id]
     if taken:
         belongs = "belongs to another customer in the database"
         raise ImportProblem(shop_file.name, [f"order {o.order_id} {belongs}" for o in taken])
-    _write_customers(connection, shop_file.customers)
-    replaced = [{"id": o.order_id} for o in shop_file.orders if o.order_id in owners]
-    if replaced:
-        connection.execute(delete(orders).where(orders.c.order_id == bindparam("id")), replaced)
-    _insert(connection, orders, (o.model_dump(exclude={"items"}) for o in shop_file.orders))
-    items = [row for order in shop_file.orders for row in _numbered(order.order_id, order.items)]
-    _insert(connection, order_items, items)
-    _insert(connection, parcels, _numbered_parcels(shop_file.parcels))
+    if replaced := [{"key": o.order_id} for o in given if o.order_id in owners]:
+        connection.execute(delete(orders).where(orders.c.order_id == bindparam("key")), replaced)
     return ImportReport(
-        customers=len(shop_file.customers),
-        orders=len(shop_file.orders),
-        items=len(items),
-        parcels=len(shop_file.parcels),
+        customers=_write_customers(connection, shop_file),
+        orders=_insert(connection, orders, (o.model_dump() for o in given)),
+        items=_insert(connection, order_items, _parts(given, "items")),
+        parcels=_insert(connection, parcels, _parts(given, "parcels")),
         replaced=len(replaced),
         unknown=shop_file.unknown,
     )
@@ -127,64 +135,51 @@ def _any_order(connection: Connection) -> bool:
     return connection.scalar(select(orders.c.order_id).limit(1)) is not None
 
 
-def _write_customers(connection: Connection, given: Iterable[Customer]) -> None:
-    rows = connection.execute(select(customers)).mappings()
-    known = {row["customer_id"]: dict(row) for row in rows}
-    said = [{k: v for k, v in customer.model_dump().items() if v} for customer in given]
-    new = [row for row in said if row["customer_id"] not in known]
-    _insert(connection, customers, ({"name": "", "email": "", "locale": "en"} | row for row in new))
-    for row in said:
-        before = known.get(row["customer_id"])
-        if before is not None and before | row != before:
-            mine = customers.c.customer_id == row["customer_id"]
-            connection.execute(update(customers).where(mine).values(row))
-
-
-def _numbered(order_id: str, items: Iterable[Item]) -> list[dict[str, Any]]:
-    return [
-        {"order_id": order_id, "position": n, **item.model_dump()}
-        for n, item in enumerate(items, start=1)
+def _write_customers(connection: Connection, shop_file: ShopFile) -> int:
+    """Whom the file names, in customers or in orders; what it leaves blank stays as it was."""
+    given = [
+        *(customer.model_dump() for customer in shop_file.customers),
+        *(
+            {"customer_id": o.customer_id, "name": o.customer_name, "email": o.customer_email}
+            for o in shop_file.orders
+        ),
     ]
+    before = {c["customer_id"]: dict(c) for c in connection.execute(select(customers)).mappings()}
+    after: dict[str, dict[str, Any]] = {}
+    for said in given:
+        key = said["customer_id"]
+        known = after.get(key) or before.get(key) or {"name": "", "email": "", "locale": "en"}
+        after[key] = known | {name: value for name, value in said.items() if value}
+    _insert(connection, customers, (row for key, row in after.items() if key not in before))
+    if old := [row | {"key": key} for key, row in after.items() if key in before]:
+        mine = customers.c.customer_id == bindparam("key")
+        connection.execute(update(customers).where(mine), old)
+    return len(after)
 
 
-def _numbered_parcels(given: Iterable[Parcel]) -> Iterable[dict[str, Any]]:
-    return ({"position": n, **p.model_dump()} for n, p in enumerate(given, start=1))
+def _parts(given: Iterable[OrderRecord], kind: str) -> Iterator[dict[str, Any]]:
+    for order_id, parts in ((order.order_id, getattr(order, kind)) for order in given):
+        for n, part in enumerate(parts, start=1):
+            ids = {"order_id": order_id, "position": n, "parcel_id": f"{order_id}-P{n}"}
+            yield ids | part.model_dump()
 
 
-def _insert(connection: Connection, table: Table, rows: Iterable[dict[str, Any]]) -> None:
-    if values := list(rows):
+def _insert(connection: Connection, table: Table, rows: Iterable[Mapping[str, Any]]) -> int:
+    """Inserts what the table has columns for, and says how many rows."""
+    values = [{column.name: row[column.name] for column in table.columns} for row in rows]
+    if values:
         connection.execute(insert(table), values)
-
-
-def _checked(name: str, records: Records) -> ShopFile:
-    checked = check(records)
-    problems = checked.problems
-    if not checked.customers and not problems:
-        problems.append("It holds no orders.")
-    if problems:
-        raise ImportProblem(name, problems)
-    return ShopFile(
-        name=name,
-        customers=tuple(checked.customers.values()),
-        orders=tuple(order for _, order, _ in checked.orders.values()),
-        parcels=tuple(parcel for *_, of_order in checked.orders.values() for parcel in of_order),
-        unknown=tuple(records.unknown),
-    )
+    return len(values)
 
 
 def _text(path: Path) -> str:
     try:
         text = path.read_bytes().decode("utf-8-sig")
-    except IsADirectoryError:
-        raise Unreadable("It is a directory; name a file.") from None
-    except FileNotFoundError:
-        raise Unreadable("There is no such file.") from None
     except UnicodeDecodeError as error:
-        raise Unreadable(
-            f"It is not UTF-8 text (byte {error.start + 1}); save it as UTF-8."
-        ) from error
-    except (OSError, ValueError) as error:
-        raise Unreadable(f"It cannot be read: {error}.") from error
+        where = f"byte {error.start + 1}"
+        raise Unreadable(f"It is not UTF-8 text ({where}); save it as UTF-8.") from None
+    except OSError as error:
+        raise Unreadable(f"It cannot be read: {str(error.strerror).lower()}.") from None
     if not text.strip():
         raise Unreadable("It is empty.")
     return text

@@ -1,240 +1,230 @@
-"""A shop's own file, JSON or CSV, taken apart into records that know where they stood.
+"""A shop's own file, JSON or CSV, taken apart; and what its records must be.
 
-Values are still as the file has them; `importer` checks what they say.
+JSON is a list of `OrderRecord`, or an object `{"customers": [CustomerRecord, …], "orders": […]}`.
+CSV has one header line with `COLUMNS`, separated by commas, and at least one row an order; further
+rows with the same `order_id` add an item or a parcel each, and repeat the order's own columns or
+leave them blank.
 
-JSON is a list of orders, or an object `{"customers": […], "orders": […]}`; the fields are the
-tuples `…_FIELDS` below. CSV has one header line and at least one row an order, with `COLUMNS`;
-further rows with the same `order_id` add an item or a parcel each, and repeat the order's own
-columns or leave them blank. Commas, semicolons or tabs separate.
-
-`REQUIRED` must be there, the rest need not. Days are written 2026-11-30, money with a decimal
-point, a price is for one piece, `days` is the delivery time that the carrier states.
+Days are written 2026-11-30, money with a decimal point, a price is for one piece, `days` is the
+delivery time that the carrier states.
 """
 
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from datetime import date
 from decimal import Decimal
+from typing import Annotated, Any
 
-from tools.ids import normalise_order_id
+from babel.numbers import list_currencies
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
-REQUIRED = ("order_id", "customer_id", "status", "placed_on", "total", "currency")
-ORDER_FIELDS = (*REQUIRED, "customer_name", "customer_email", "items", "parcels", "note", "address")
-CUSTOMER_FIELDS = ("customer_id", "name", "email", "locale")
-ITEM_FIELDS = ("sku", "name", "quantity", "price")
-PARCEL_FIELDS = ("parcel_id", "carrier", "tracking_number", "promised_date", "days")
-
-ITEM_COLUMNS = ("sku", "item", "quantity", "price")
-PARCEL_COLUMNS = ("carrier", "tracking_number", "promised_date", "days")
-OWN_COLUMNS = (*REQUIRED, "customer_name", "customer_email", "note", "address")
-_RENAMED = {"item": "name"}
-_CALLED = {"name": "item"}
-COLUMNS = (*OWN_COLUMNS, *ITEM_COLUMNS, *PARCEL_COLUMNS)
+from tools.ids import OrderId
+from tools.shop.models import OrderStatus
 
 
-class Unreadable(ValueError):
+def _day(value: object) -> date:
+    try:
+        return date.fromisoformat(str(value))
+    except ValueError:
+        raise ValueError("must be a day written like 2026-11-30") from None
+
+
+def _currency(code: object) -> object:
+    if str(code) not in list_currencies():
+        raise ValueError("must be an ISO 4217 code such as EUR")
+    return code
+
+
+# PostgreSQL refuses NUL, a terminal obeys escape sequences.
+_PLAIN = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$"
+_Text = Annotated[str, Field(max_length=2000, pattern=_PLAIN)]
+_Filled = Annotated[_Text, Field(min_length=1)]
+_Amount = Annotated[Decimal, Field(ge=0, max_digits=18, decimal_places=4)]
+_Day = Annotated[date, BeforeValidator(_day)]
+_Count = Annotated[int, Field(ge=0, le=1_000_000)]
+
+
+class Record(BaseModel, frozen=True, str_strip_whitespace=True):
+    """What all records have in common. The context of a validation is a dict, for names that nobody
+    documented to be its keys; a leading underscore marks a remark, such as "_about"."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _pass_over(cls, fields: Any, info: Any) -> Any:
+        if not isinstance(fields, dict):
+            return fields
+        known = {name: value for name, value in fields.items() if name in cls.model_fields}
+        others = [name for name in fields if name not in known and not name.startswith("_")]
+        info.context.update({n if n.isprintable() else shown(n): None for n in others})
+        return {name: value for name, value in known.items() if value is not None}
+
+
+class CustomerRecord(Record):
+    """Who orders; a blank field means: not said, keep what is known."""
+
+    customer_id: _Filled
+    name: _Text = ""
+    email: _Text = ""
+    locale: _Text = ""
+
+
+class ItemRecord(Record):
+    sku: _Text = ""
+    name: _Filled
+    quantity: Annotated[_Count, Field(ge=1)]
+    price: _Amount
+
+
+class ParcelRecord(Record):
+    carrier: _Filled
+    tracking_number: _Filled
+    promised_date: _Day
+    days: _Count
+
+
+class OrderRecord(Record):
+    order_id: OrderId
+    customer_id: _Filled
+    status: OrderStatus
+    placed_on: _Day
+    total: _Amount
+    currency: Annotated[str, BeforeValidator(_currency)]
+    customer_name: _Text = ""
+    customer_email: _Text = ""
+    note: _Text = ""
+    address: _Text = ""
+    items: tuple[ItemRecord, ...] = ()
+    parcels: tuple[ParcelRecord, ...] = ()
+
+
+class FileRecord(Record):
+    """A JSON file as a whole."""
+
+    customers: list[Any] = []
+    orders: list[Any] = []
+
+
+REQUIRED = [name for name, f in OrderRecord.model_fields.items() if f.is_required()]
+# By column of a CSV file, the fields that it fills.
+_PARTS = {
+    "items": {"sku": "sku", "item": "name", "quantity": "quantity", "price": "price"},
+    "parcels": {name: name for name in ParcelRecord.model_fields},
+}
+COLUMNS = [name for name in OrderRecord.model_fields if name not in _PARTS]
+COLUMNS += [column for part in _PARTS.values() for column in part]
+
+
+class Unreadable(Exception):
     """The file as a whole cannot be taken apart; says why."""
 
 
-@dataclass(frozen=True)
-class Record:
-    """Some fields, and where in the file they stand: `line 4`, `orders[3] (A-17), items[0]`.
-
-    `called` says under which name the file has a field, if it is another one.
-    """
-
-    where: str
-    fields: Mapping[str, object]
-    called: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class OrderRecord(Record):
-    """One order, without its items and parcels, which have places of their own."""
-
-    items: list[Record] = field(default_factory=list)
-    parcels: list[Record] = field(default_factory=list)
-
-
 @dataclass
-class Records:
-    """`unknown` are field names that nobody documented, in the order they were met."""
+class Raw:
+    """A record as the file has it. `parts` says where a CSV has its items and parcels."""
 
-    customers: list[Record] = field(default_factory=list)
-    orders: list[OrderRecord] = field(default_factory=list)
-    unknown: dict[str, None] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
+    model: type[CustomerRecord] | type[OrderRecord]
+    place: str
+    fields: Any
+    parts: dict[tuple[int | str, ...], str] = field(default_factory=dict)
+
+    def says(self, error: ErrorDetails) -> str:
+        """What pydantic found wrong with the fields, in our words, with the place."""
+        place, loc = self.place, error["loc"]
+        if len(loc) > 1:
+            place = self.parts.get(loc[:2], f"{place}, {loc[0]}[{loc[1]}]")
+        if loc and isinstance(loc[-1], str):
+            place = f"{place}, {loc[-1]}"
+        words = _WORDS.get(error["type"], error["msg"].removeprefix("Value error, ").rstrip("."))
+        value = error["input"]
+        return f"{place}: {words}" + f" (it is {shown(value)})" * isinstance(value, str)
+
+
+_WORDS = {
+    "missing": "is missing",
+    "model_type": "must be an object",
+    "tuple_type": "must be a list",
+    "string_too_short": "must not be blank",
+    "string_pattern_mismatch": "holds control characters",
+}
 
 
 def shown(value: object) -> str:
     """A value of the file as a message may show it: short, and without what a terminal obeys."""
-    text = value if isinstance(value, str) else str(value)
-    short = text[:40] + "…" * (len(text) > 40)
-    return repr(short) if isinstance(value, str) else short
+    text = str(value)
+    return repr(text[:40] + "…" * (len(text) > 40))
 
 
-def read_json(text: str) -> Records:
-    """Raises Unreadable where it is no JSON of the documented form."""
-    data = _parse(text)
-    found = Records()
-    if isinstance(data, list):
-        data = {"orders": data}
-    if not isinstance(data, dict) or not {"customers", "orders"} & data.keys():
-        raise Unreadable('It must be a list of orders or an object with "customers" and "orders".')
-    _note_unknown(found, data, ("customers", "orders"), "")
-    for record in _objects(found, data, "customers", ""):
-        _note_unknown(found, record.fields, CUSTOMER_FIELDS, "customers.")
-        found.customers.append(record)
-    orders = list(_objects(found, data, "orders", ""))
-    _refuse_missing({name for order in orders for name in order.fields}, orders, ORDER_FIELDS)
-    found.orders = [_json_order(found, order) for order in orders]
-    return found
-
-
-def read_csv(text: str) -> Records:
-    """Raises Unreadable where there is no header line with the required columns."""
-    found = Records()
-    rows = _rows(text)
-    _, header = next(rows, ("", []))
-    names = [name.strip().casefold() for name in header]
-    _refuse_missing(set(names), [header], COLUMNS)
-    twice = sorted({name for name in names if name and names.count(name) > 1})
-    if twice:
-        raise Unreadable(f"A column stands twice: {', '.join(twice)}.")
-    _note_unknown(found, dict.fromkeys(filter(None, names)), COLUMNS, "")
-    orders: dict[str, OrderRecord] = {}
-    for where, cells in rows:
-        if len(cells) != len(names):
-            found.problems.append(f"{where}: {len(cells)} cells, the header has {len(names)}")
-        elif any(map(str.strip, cells)):
-            row = dict(zip(names, map(str.strip, cells), strict=True))
-            _add_row(found, orders, Record(where, row))
-    found.orders = list(orders.values())
-    return found
-
-
-def _parse(text: str) -> object:
-    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        names = [name for name, _ in pairs]
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise Unreadable(f"It is ambiguous: {shown(twice)} stands twice in one object.")
-        return dict(pairs)
-
-    def no_number(name: str) -> object:
-        raise Unreadable(f"It is not valid JSON: {name} is no number.")
-
+def read_json(text: str, unknown: dict[str, None]) -> list[Raw]:
+    """Raises Unreadable."""
     try:
-        # Numbers as Decimal: exact, and of any length.
-        return json.loads(
-            text,
-            parse_float=Decimal,
-            parse_int=Decimal,
-            parse_constant=no_number,
-            object_pairs_hook=once,
-        )
+        # Numbers stay text as in a CSV: exact, and of any length.
+        data = json.loads(text, parse_float=str, parse_int=str, parse_constant=str)
+        whole = {"orders": data} if isinstance(data, list) else data
+        file = FileRecord.model_validate(whole, context=unknown)
     except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise Unreadable(f"It is not valid JSON: {where}: {error.msg}.") from None
+    except RecursionError:
+        raise Unreadable("It is not a shop's file: its JSON is nested too deeply.") from None
+    except ValidationError:
         raise Unreadable(
-            f"It is not valid JSON: line {error.lineno}, column {error.colno}: {error.msg}."
-        ) from error
-    except RecursionError as error:
-        raise Unreadable("It is not a shop's file: its JSON is nested too deeply.") from error
+            'It must be a list of orders, or an object with the lists "customers" and "orders".'
+        ) from None
+    if file.orders:
+        _refuse_missing({n for order in file.orders if isinstance(order, dict) for n in order})
+    return [
+        *(Raw(CustomerRecord, f"customers[{n}]", v) for n, v in enumerate(file.customers)),
+        *(Raw(OrderRecord, f"orders[{n}]{_label(v)}", v) for n, v in enumerate(file.orders)),
+    ]
 
 
-def _json_order(found: Records, order: Record) -> OrderRecord:
-    _note_unknown(found, order.fields, ORDER_FIELDS, "")
-    where = f"{order.where} ({shown(order.fields.get('order_id', 'no order_id'))})"
-    own = {k: v for k, v in order.fields.items() if k not in ("items", "parcels")}
-    result = OrderRecord(where, own)
-    for name, known, to in (
-        ("items", ITEM_FIELDS, result.items),
-        ("parcels", PARCEL_FIELDS, result.parcels),
-    ):
-        for record in _objects(found, order.fields, name, f"{where}, "):
-            _note_unknown(found, record.fields, known, f"{name}.")
-            to.append(record)
-    return result
+def _label(order: object) -> str:
+    return f" ({shown(order.get('order_id'))})" if isinstance(order, dict) else ""
 
 
-def _objects(
-    found: Records, data: Mapping[str, object], name: str, within: str
-) -> Iterator[Record]:
-    """The objects of the list `name`; null counts as not there, here and in their fields."""
-    values = data.get(name) or []
-    if not isinstance(values, list):
-        found.problems.append(f"{within}{name}: must be a list")
-        return
-    for index, value in enumerate(values):
-        where = f"{within}{name}[{index}]"
-        if isinstance(value, dict):
-            yield Record(where, {k: v for k, v in value.items() if v is not None})
-        else:
-            found.problems.append(f"{where}: must be an object")
-
-
-def _note_unknown(found: Records, fields: Iterable[str], known: Sequence[str], within: str) -> None:
-    # A leading underscore marks a remark, such as "_about".
-    unknown = (name for name in fields if name not in known and not name.startswith("_"))
-    names = (name if name.isprintable() else shown(name) for name in unknown)
-    found.unknown.update(dict.fromkeys(within + name for name in names))
-
-
-def _refuse_missing(names: set[str], anything: Sequence[object], documented: Sequence[str]) -> None:
-    missing = [name for name in REQUIRED if name not in names]
-    if anything and missing:
-        raise Unreadable(
-            f"It has no {', '.join(missing)}. Needed are {', '.join(REQUIRED)}; "
-            f"known besides are {', '.join(n for n in documented if n not in REQUIRED)}."
-        )
-
-
-def _rows(text: str) -> Iterator[tuple[str, list[str]]]:
-    header = text.lstrip().split("\n", 1)[0]
-    reader = csv.reader(
-        io.StringIO(text.lstrip(), newline=""), delimiter=max(",;\t", key=header.count), strict=True
-    )
-    skipped = text[: len(text) - len(text.lstrip())].count("\n")
-    line = 1
+def read_csv(text: str, problems: list[str]) -> list[Raw]:
+    """Adds the problems of rows that do not fit together. Raises Unreadable."""
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
-        for cells in reader:
-            if cells:
-                yield f"line {skipped + line}", cells
-            line = reader.line_num + 1
+        names = reader.fieldnames = [n.strip().casefold() for n in reader.fieldnames or ()]
+        _refuse_missing(names)
+        rows = [(f"line {reader.line_num}", row) for row in reader]
     except csv.Error as error:
-        raise Unreadable(f"It is not valid CSV: line {skipped + line}: {error}.") from error
+        raise Unreadable(f"It is not valid CSV after line {reader.line_num}: {error}.") from None
+    if twice := [name for name in COLUMNS if names.count(name) > 1]:
+        raise Unreadable(f"A column stands twice: {', '.join(twice)}.")
+    orders: dict[str, Raw] = {}
+    for place, row in rows:
+        if None in row or None in row.values():
+            problems.append(f"{place}: it has more or fewer cells than the header")
+        elif cells := {name: cell.strip() for name, cell in row.items() if name and cell.strip()}:
+            order = orders.setdefault(cells.get("order_id", place), Raw(OrderRecord, place, {}))
+            problems += _add_row(order, place, cells)
+    return list(orders.values())
 
 
-def _add_row(found: Records, orders: dict[str, OrderRecord], row: Record) -> None:
-    typed = str(row.fields["order_id"])
-    try:
-        key = normalise_order_id(typed)
-    except ValueError:
-        key = f"{row.where} {typed}"  # an order of its own, and a problem when it is checked
-    own = {name: row.fields[name] for name in OWN_COLUMNS if row.fields.get(name)}
-    order = orders.setdefault(key, OrderRecord(row.where, own))
-    for name in own.keys() - {"order_id"}:
-        if own[name] != order.fields.get(name):
-            found.problems.append(
-                f"{row.where}, {name}: order {key} has something else on {order.where}"
-            )
-    _add_part(found, order.items, row, ITEM_COLUMNS)
-    parcel = {name: row.fields.get(name, "") for name in PARCEL_COLUMNS}
-    if all(parcel != known.fields for known in order.parcels):
-        _add_part(found, order.parcels, row, PARCEL_COLUMNS)
+def _add_row(order: Raw, place: str, cells: dict[str, str]) -> Iterator[str]:
+    for kind, columns in _PARTS.items():
+        part = {columns[name]: cells.pop(name) for name in columns if name in cells}
+        parts = order.fields.setdefault(kind, [])
+        if part and part not in parts:
+            order.parts[kind, len(parts)] = f"{place}, {kind[:-1]}"
+            parts.append(part)
+        elif part and kind == "items":  # two of them, or repeated to name another parcel?
+            yield f"{place}: repeats an item; put the number of pieces in quantity"
+    for name, cell in cells.items():
+        if order.fields.setdefault(name, cell) != cell and name in COLUMNS:
+            yield f"{place}, {name}: the same order has something else on {order.place}"
 
 
-def _add_part(found: Records, to: list[Record], row: Record, columns: Sequence[str]) -> None:
-    cells = {_RENAMED.get(name, name): row.fields.get(name, "") for name in columns}
-    part = Record(row.where, cells, _CALLED)
-    if not any(cells.values()):
-        return
-    # Two equal lines, or one line repeated because a row had to name a second parcel: unknowable.
-    for before in to:
-        if before.fields == cells:
-            found.problems.append(
-                f"{row.where}: repeats the item on {before.where}; "
-                "put the number of pieces in quantity, and leave it blank beside another parcel"
-            )
-    to.append(part)
+def _refuse_missing(names: Collection[str]) -> None:
+    if missing := [name for name in REQUIRED if name not in names]:
+        others = ", ".join(name for name in COLUMNS if name not in REQUIRED)
+        raise Unreadable(
+            f"It has no {', '.join(missing)}. Needed are {', '.join(REQUIRED)}; known besides are "
+            f"{others}."
+        )
