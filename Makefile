@@ -13,6 +13,8 @@ PYTHON_IN_VENV := .venv/bin/python
 # Twice quiet: errors only, no warnings about a machine's own pip settings.
 PIP_INSTALL := $(PYTHON_IN_VENV) -m pip install -qq
 LOCKED := $(PIP_INSTALL) --require-hashes --requirement requirements/runtime.txt --requirement
+# One process a core; a file stays in one, with the server that its tests share.
+PYTEST = $(PYTHON_IN_VENV) -m pytest --numprocesses auto --dist loadfile
 ARGS ?=
 
 help: ## list these targets
@@ -25,10 +27,10 @@ demo: .venv/.runtime ## show the product, offline: one question about two orders
 	@$(PYTHON_IN_VENV) -m demo
 
 test: .venv/.test ## run the suite without its long part
-	@$(PYTHON_IN_VENV) -m pytest -m 'not long' $(ARGS)
+	@$(PYTEST) -m 'not long' $(ARGS)
 
 test-all: .venv/.test ## run the suite with its long matrices and example counts
-	@$(PYTHON_IN_VENV) -m pytest $(ARGS)
+	@$(PYTEST) $(ARGS)
 
 dev: .venv/.server ## serve the graph on this machine with `langgraph dev` (Ctrl-C ends it)
 	@LANGGRAPH_CLI_NO_ANALYTICS=1 LANGGRAPH_NO_VERSION_CHECK=1 \
@@ -61,7 +63,7 @@ clean: ## remove .venv, caches and build leftovers; databases stay
 	@$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-.venv/.test: .venv/.runtime requirements/test.txt
+.venv/.test: .venv/.server requirements/test.txt
 	@echo 'installing what the tests need (once) …'
 	@$(LOCKED) requirements/test.txt
 	@touch $@

@@ -6,12 +6,14 @@ strict JSON keeps its raw text as arguments and becomes an error of its own late
 """
 
 import json
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk
 
 from agent.calls import ToolCall
+from agent.plain import is_plain, is_text
 
 ENDED = {
     "completed",
@@ -24,8 +26,6 @@ ENDED = {
 }
 END_NAMES = ("status", "finish_reason", "stop_reason", "done_reason", "stopReason")
 STATES_ITS_END = {"openai", "anthropic"}
-DEPTH = 32
-INTEGERS = range(-(2**63), 2**64)  # what a checkpoint can hold
 
 
 class BrokenResponse(Exception):
@@ -46,24 +46,30 @@ def admit(message: AIMessage, *, round: int) -> list[ToolCall]:
     Raises BrokenResponse when the response was cut, or an id is empty or stands for two calls.
     """
     _check_end(message)
-    raw = _raw_arguments(message)
+    written = _written(message)
     calls = [
         ToolCall(
             call_id=call["id"] or "",
-            item_id=raw.get(call["id"] or "", ("", ""))[0],
+            item_id=written[call["id"]].item_id if call["id"] in written else "",
             name=call["name"] or "",
-            arguments=_arguments(raw.get(call["id"] or "", ("", None))[1], call["args"]),
+            arguments=_arguments(written.get(call["id"] or ""), call["args"]),
             round=round,
             response_id=response_id(message),
         )
-        for call in _in_request_order(message)
+        for call in _in_request_order(message, list(written))
     ]
-    ids = [call["call_id"] for call in calls]
-    if not all(ids) or len(set(ids)) != len(ids):
-        raise BrokenResponse("ambiguous_calls", "Two calls of one response share an id.")
-    if not set(raw) <= set(ids):
-        raise BrokenResponse("ambiguous_calls", "The client lost a call of the response.")
+    _check_ids(calls, written)
     return calls
+
+
+def _check_ids(calls: list[ToolCall], written: dict[str, "Written"]) -> None:
+    """Each id stands for one call, and the client has lost or renamed none of them."""
+    ids = [call["call_id"] for call in calls]
+    if not all(ids) or len(set(ids)) != len(ids) or not all(map(is_text, ids)):
+        raise BrokenResponse("ambiguous_calls", "Two calls of one response share an id.")
+    names = {call["call_id"]: call["name"] for call in calls}
+    if any(names.get(id_) != call.name for id_, call in written.items()):
+        raise BrokenResponse("ambiguous_calls", "The client lost or renamed a call.")
 
 
 def response_id(message: AIMessage) -> str:
@@ -89,20 +95,9 @@ def parse_strictly(text: str) -> dict[str, Any]:
         raise NotStrictJson(f"The arguments are not one JSON object ({error}).") from None
     if not isinstance(value, dict):
         raise NotStrictJson("The arguments are not a JSON object.")
-    if not _is_flat(value, DEPTH):
-        raise NotStrictJson("The arguments are nested too deeply.")
-    try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise NotStrictJson("The arguments hold half of a character.") from None
+    if not is_plain(value):
+        raise NotStrictJson("The arguments are nested too deeply, too large, or no text.")
     return value
-
-
-def _is_flat(value: Any, levels: int) -> bool:
-    if not isinstance(value, dict | list):
-        return True
-    inner = value.values() if isinstance(value, dict) else value
-    return levels > 0 and all(_is_flat(each, levels - 1) for each in inner)
 
 
 def _check_end(message: AIMessage) -> None:
@@ -114,37 +109,71 @@ def _check_end(message: AIMessage) -> None:
         raise BrokenResponse("stream_interrupted", f"The response ended as {end!r}.")
 
 
-def _in_request_order(message: AIMessage) -> list[dict[str, Any]]:
+def _in_request_order(message: AIMessage, written: list[str]) -> list[dict[str, Any]]:
     """As the model ordered them: LangChain puts calls that it cannot parse into another list."""
     calls: list[dict[str, Any]] = [
         *map(dict, message.tool_calls),
         *map(dict, message.invalid_tool_calls),
     ]
-    order = {id_: place for place, id_ in enumerate(_raw_arguments(message))}
+    order = {id_: place for place, id_ in enumerate(written)}
     return sorted(calls, key=lambda call: order.get(call["id"] or "", len(order)))
 
 
-def _raw_arguments(message: AIMessage) -> dict[str, tuple[str, str]]:
-    """(item id, argument text) by call id, where the message still carries what the model wrote."""
-    raw: dict[str, tuple[str, str]] = {}
-    for call in message.additional_kwargs.get("tool_calls", ()):
-        raw[call.get("id", "")] = ("", call["function"]["arguments"])
-    for chunk in message.tool_call_chunks if isinstance(message, AIMessageChunk) else ():
-        raw[chunk["id"] or ""] = ("", chunk["args"] or "")
-    for block in message.content if isinstance(message.content, list) else ():
-        if isinstance(block, dict) and block.get("type") == "function_call":
-            raw[block.get("call_id", "")] = (block.get("id") or "", block.get("arguments") or "")
-    return raw
+@dataclass(frozen=True)
+class Written:
+    """A call as the model wrote it, before any client parsed it."""
+
+    item_id: str
+    name: str
+    arguments: str
 
 
-def _arguments(text: str | None, parsed: Any) -> dict[str, Any] | str:
+def _written(message: AIMessage) -> dict[str, Written]:
+    """The calls by id, where the message still carries their text. Raises BrokenResponse."""
+    found: dict[str, Written] = {}
+    for source in (_from_kwargs(message), _from_chunks(message), _from_blocks(message)):
+        if len(dict(source)) != len(source):
+            raise BrokenResponse("ambiguous_calls", "Two calls of one response share an id.")
+        found |= dict(source)
+    return found
+
+
+def _from_kwargs(message: AIMessage) -> list[tuple[str, Written]]:
+    return [
+        (str(call.get("id")), Written("", call["function"]["name"], call["function"]["arguments"]))
+        for call in message.additional_kwargs.get("tool_calls") or ()
+    ]
+
+
+def _from_chunks(message: AIMessage) -> list[tuple[str, Written]]:
+    chunks = message.tool_call_chunks if isinstance(message, AIMessageChunk) else ()
+    return [
+        (chunk["id"] or "", Written("", chunk["name"] or "", chunk["args"] or ""))
+        for chunk in chunks
+    ]
+
+
+def _from_blocks(message: AIMessage) -> list[tuple[str, Written]]:
+    """The items of the Responses API."""
+    blocks = message.content if isinstance(message.content, list) else ()
+    return [
+        (
+            str(block.get("call_id")),
+            Written(block.get("id") or "", block.get("name") or "", block.get("arguments") or ""),
+        )
+        for block in blocks
+        if isinstance(block, dict) and block.get("type") == "function_call"
+    ]
+
+
+def _arguments(written: Written | None, parsed: Any) -> dict[str, Any] | str:
     """Strictly from the text; what another client parsed is brought into the same form."""
-    written = text if text is not None else parsed
-    written = written if isinstance(written, str) else json.dumps(written)
+    text = written.arguments if written else parsed
+    text = text if isinstance(text, str) else json.dumps(text)
     try:
-        return parse_strictly(written)
+        return parse_strictly(text)
     except NotStrictJson:
-        return written
+        return text if is_text(text) else repr(text)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -164,6 +193,6 @@ def _exact(text: str) -> float:
 
 
 def _whole(text: str) -> int:
-    if len(text) > 20 or int(text) not in INTEGERS:
+    if len(text) > 20:
         raise NotStrictJson(f"The number {text[:40]} is too large.")
     return int(text)

@@ -8,7 +8,7 @@ from langchain_core.runnables import RunnableConfig
 
 from agent import progress
 from agent.admission import BrokenResponse, admit, response_id
-from agent.calls import ToolCall
+from agent.calls import Failure, ToolCall
 from agent.history.check import BrokenHistory, check
 from agent.wire.client import Client
 from agent.wire.errors import ModelUnavailable
@@ -21,7 +21,7 @@ class TurnFailed(Exception):
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
-        self.kind = kind
+        self.failure = Failure(kind=kind, message=message)
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,20 @@ class Response:
         refusals = [
             str(block["refusal"])
             for block in self.message.content
-            if isinstance(block, dict) and "refusal" in block
+            if isinstance(block, dict) and isinstance(block.get("refusal"), str)
         ]
         return self.message.text or " ".join(refusals)
+
+
+def _admitted(message: AIMessage, round: int) -> Response:
+    """Raises BrokenResponse also for a message that is not one, whatever it stumbles over."""
+    try:
+        return Response(message, admit(message, round=round))
+    except BrokenResponse:
+        raise
+    except Exception as error:
+        kind = type(error).__name__
+        raise BrokenResponse("stream_interrupted", f"It cannot be read ({kind}).") from error
 
 
 async def ask(
@@ -56,7 +67,7 @@ async def ask(
     for _ in range(TRIES):
         try:
             message = await client.respond(history, config)
-            return Response(message, admit(message, round=round))
+            return _admitted(message, round)
         except ModelUnavailable as error:
             raise TurnFailed("model_unavailable", str(error)) from error
         except BrokenResponse as broken:

@@ -14,26 +14,28 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from agent import settings as settings_
+from agent import tracing
 from agent.answer.compose import Composer
 from agent.identity import Identity, authenticated
 from agent.journal import Journal
-from agent.nodes import Errand, Nodes, entry
+from agent.nodes import Nodes, entry
 from agent.perform import Performer
 from agent.settings import Settings
-from agent.state import Question, State, Told
+from agent.state import Question, State
 from agent.store import open_database
 from agent.toolbox import AnyTool, schemas, toolbox
-from agent.turn import Ending
+from agent.turn import Ending, Errand
 from agent.wire.client import client
 from tools.database import Database
 from tools.policy import instructions
+from tools.policy import version as policy_version
 from tools.registry import TOOLS
+from tools.shop import open_shop
 from tools.shop.protocol import Shop
-from tools.shop.sql import SqlShop
 
 STEPS_PER_ROUND = 3  # model, call, join
 
-Graph = CompiledStateGraph[State, None, Question, Told]
+Graph = CompiledStateGraph[State, None, Question, State]
 
 
 def build_graph(
@@ -52,7 +54,7 @@ def build_graph(
         is to be the JSON draft that it is asked for; other words are shown only in part.
     tools: ours, or any LangChain tools, whose output is shown to the customer as it is.
     database: where the journal is kept; without one no journal is kept.
-    shop: what our tools look into; without one, the shop in the (settings') database.
+    shop: what our tools look into; without one, the shop that the settings name.
     identity: who is asking; without one, whoever the server authenticated, and SUPPORT_CUSTOMER
         where SUPPORT_LOCAL is set. `agent.identity.stated("C-1001")` is somebody certain.
 
@@ -61,7 +63,9 @@ def build_graph(
     settings = settings or settings_.load()
     if isinstance(database, str):
         database = open_database(database)
-    shop = shop or SqlShop(database or open_database(settings.database_url))
+    shop = shop or open_shop(
+        database or open_database(settings.database_url), settings.shop_url, settings.shop_token
+    )
     box = toolbox(TOOLS if tools is None else tools)
     nodes = Nodes(
         client=client(model, schemas(box), instructions().text, settings),
@@ -73,7 +77,7 @@ def build_graph(
         settings=settings,
     )
     graph = (
-        StateGraph(State, input_schema=Question, output_schema=Told)
+        StateGraph(State, input_schema=Question)
         .add_node("settle", nodes.settle)
         .add_node("model", nodes.model, destinations=("call", "answer"))
         .add_node("call", nodes.call, input_schema=Errand)
@@ -86,12 +90,16 @@ def build_graph(
         .add_edge("answer", END)
         .compile(checkpointer=checkpointer, name="support-agent")
     )
-    return graph.with_config(recursion_limit=STEPS_PER_ROUND * (settings.max_rounds + 2))
+    return graph.with_config(
+        recursion_limit=STEPS_PER_ROUND * (settings.max_rounds + 2),
+        metadata={"policy_version": policy_version()},
+    )
 
 
 @cache
 def _deployed() -> Graph:
     settings = settings_.load()
+    tracing.install(settings)
     return build_graph(settings=settings, database=settings.database_url)
 
 

@@ -6,14 +6,15 @@ of adding to them.
 
 import json
 from typing import Any
+from uuid import NAMESPACE_OID, uuid5
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from agent.calls import ToolCall, ToolResult, output_of
+from agent.plain import is_plain
 
-ASIDE = ".aside"
-# Free words beside calls would reach people unchecked; calls are written anew below.
-DROPPED = {"text", "output_text", "refusal", "tool_use", "input_json_delta"}
+# What goes back to the vendor as it came. Free words beside calls would reach people unchecked.
+KEPT = {"reasoning", "thinking", "redacted_thinking", "function_call"}
 
 
 def asking(response: AIMessage, calls: list[ToolCall], question_id: str) -> AIMessage:
@@ -32,7 +33,7 @@ def asking(response: AIMessage, calls: list[ToolCall], question_id: str) -> AIMe
             for call in calls
         ],
         response_metadata={"id": calls[0]["response_id"]},
-        id=f"{question_id}.{calls[0]['round']}",
+        id=_id(question_id, calls[0]["round"]),
     )
 
 
@@ -43,7 +44,7 @@ def telling(call: ToolCall, result: ToolResult, question_id: str) -> ToolMessage
         tool_call_id=call["call_id"],
         name=call["name"],
         status="success" if result["status"] == "ok" else "error",
-        id=f"{question_id}.{call['round']}.{call['call_id']}",
+        id=_id(question_id, call["round"], call["call_id"]),
     )
 
 
@@ -55,12 +56,18 @@ def saying(text: str, question_id: str, response_id: str, *, aside: bool = False
     return AIMessage(
         content=text,
         response_metadata={"id": response_id} if response_id else {},
-        id=f"{question_id}{ASIDE if aside else '.answer'}",
+        additional_kwargs={"aside": True} if aside else {},
+        id=_id(question_id, "answer"),
     )
 
 
 def is_aside(message: BaseMessage) -> bool:
-    return bool(message.id) and str(message.id).endswith(ASIDE)
+    return isinstance(message, AIMessage) and bool(message.additional_kwargs.get("aside"))
+
+
+def _id(*parts: object) -> str:
+    """The same for the same parts, and no id that a client or a model could have chosen."""
+    return str(uuid5(NAMESPACE_OID, json.dumps(parts)))
 
 
 def _object(call: ToolCall) -> dict[str, Any]:
@@ -69,7 +76,7 @@ def _object(call: ToolCall) -> dict[str, Any]:
 
 
 def _is_kept(block: str | dict[str, Any]) -> bool:
-    return isinstance(block, dict) and block.get("type") not in DROPPED
+    return isinstance(block, dict) and str(block.get("type")) in KEPT and is_plain(block)
 
 
 def _block(block: Any, written: dict[str, str]) -> dict[str, Any]:

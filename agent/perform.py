@@ -7,17 +7,18 @@ may stop a whole run passes through: a pause of the graph, and the cancelling of
 import asyncio
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
-from langgraph.errors import GraphBubbleUp
+from langgraph.errors import GraphInterrupt
 from pydantic import BaseModel
 
 from agent.calls import ErrorKind, ToolCall, ToolError, ToolResult
+from agent.plain import is_plain
 from tools.failures import ToolFailure
 from tools.locales import clean
 from tools.shop.protocol import CustomerShop, Shop
@@ -83,8 +84,11 @@ class Performer:
         context = self._context(tool, customer)
         arguments = dict(checked)
         async with self.limits.of(tool):
-            task = asyncio.ensure_future(tool.run(context, arguments, call["call_id"]))
-            return await _outcome(task, tool.timeout or self.timeout, tool.name)
+            task = asyncio.create_task(_held(tool.run(context, arguments, call["call_id"])))
+            data = await _outcome(task, tool.timeout or self.timeout, tool.name)
+        if not is_plain(data):
+            raise CallError("service_error", "The service answered with more than can be kept.")
+        return data
 
     def _context(self, tool: Tool, customer: str | None) -> Context | None:
         if not tool.needs_customer:
@@ -92,6 +96,14 @@ class Performer:
         if customer is None:
             raise CallError("rejected", "Nobody is signed in, so nothing was looked up.")
         return Context(customer=customer, shop=CustomerShop(self.shop, customer))
+
+
+async def _held(running: Awaitable[Any]) -> Any:
+    """A tool may end itself, but not the process: asyncio lets these two pass to everybody."""
+    try:
+        return await running
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise RuntimeError(f"the tool raised {type(error).__name__}") from None
 
 
 async def _outcome(task: "asyncio.Future[Any]", seconds: float, name: str) -> Any:
@@ -107,11 +119,11 @@ async def _outcome(task: "asyncio.Future[Any]", seconds: float, name: str) -> An
         raise CallError("service_error", "The service broke the call off.")
     try:
         return task.result()
-    except GraphBubbleUp:
+    except GraphInterrupt:
         raise
     except ToolFailure as failure:
         raise CallError(failure.kind, failure.message) from None
-    except Exception as error:  # a tool's bug or outage must not reach its siblings
+    except BaseException as error:  # a tool's bug or outage must not reach its siblings
         log.warning("tool %s failed: %s", name, type(error).__name__)
         raise CallError("service_error", "The service failed.") from None
 

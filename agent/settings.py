@@ -1,5 +1,6 @@
 """What a deployment chooses, from the environment or a `.env` file; nothing else reads either."""
 
+import re
 from functools import cached_property
 from typing import Literal
 
@@ -15,7 +16,9 @@ class Settings(BaseSettings):
     model: "offline", or PROVIDER:NAME. database_url: `sqlite:///FILE` or `postgresql://…`.
     openai_api: which protocol. store_responses: whether the vendor keeps the conversation.
     answer_format: "prompt" puts the answer's schema in words.
+    shop_url: the API of the shop; without it, the shop is in the database. shop_token: its token.
     customer: who is asking, on the command line; on a server only together with `local`.
+    trace_content: whether traces hold what customers and shops wrote.
     tool_timeout: seconds. max_rounds: model responses in a turn. max_calls: in one response.
     """
 
@@ -25,11 +28,14 @@ class Settings(BaseSettings):
 
     model: str = "offline"
     database_url: str = "sqlite:///support-agent.db"
+    shop_url: HttpUrl | None = None
+    shop_token: SecretStr | None = None
     customer: str = "C-1001"
     local: bool = False
     openai_api: Literal["responses", "chat"] = "responses"
     store_responses: bool = False
     answer_format: Literal["strict", "prompt"] = "strict"
+    trace_content: bool = False
     tool_timeout: float = Field(10, gt=0)
     max_rounds: int = Field(12, ge=1)
     max_calls: int = Field(1000, ge=1)
@@ -39,19 +45,25 @@ class Settings(BaseSettings):
     @field_validator("model")
     @classmethod
     def _known_provider(cls, model: str) -> str:
-        provider, _, name = model.partition(":")
-        if model != "offline" and (provider != "openai" or not name.strip()):
-            raise ValueError("it must be 'offline' or 'openai:NAME'")
+        if model != "offline" and not re.fullmatch(r"[a-z][a-z0-9_]*:\s*\S.*", model):
+            raise ValueError("it must be 'offline' or PROVIDER:NAME, such as openai:gpt-5")
         return model
 
-    @field_validator("openai_api_key", "openai_base_url", mode="before")
+    @field_validator("shop_token", mode="after")
+    @classmethod
+    def _fits_a_header(cls, token: SecretStr | None) -> SecretStr | None:
+        if token and not re.fullmatch("[!-~]+", token.get_secret_value()):
+            raise ValueError("it must be one word of ASCII characters")
+        return token
+
+    @field_validator("shop_url", "shop_token", "openai_api_key", "openai_base_url", mode="before")
     @classmethod
     def _blank_is_unset(cls, value: object) -> object:
         return None if isinstance(value, str) and not value.strip() else value
 
     @cached_property
-    def provider(self) -> Literal["offline", "openai"]:
-        return "offline" if self.model == "offline" else "openai"
+    def provider(self) -> str:
+        return self.model.partition(":")[0]
 
 
 def load() -> Settings:

@@ -48,15 +48,10 @@ class Question(TypedDict):
     messages: Annotated[list[AnyMessage], DeltaChannel(_messages_delta_reducer)]
 
 
-class Told(Question):
-    """What a client is told: the messages, of which the last one is the answer, and its cards."""
-
-    answer: dict[str, Any]
-
-
 class State(Question, total=False):
     """turn: counts the customer's messages, from 1. round: responses in this turn; 0 between turns.
 
+    customer: whose thread it is, "" while nobody is signed in.
     question_id: the id of the message that the turn answers.
     calls: this turn's, in the order the model asked. results: this turn's, by `round/call_id`.
     usage: tokens of this turn. answer: what the customer was told, with its cards.
@@ -65,6 +60,7 @@ class State(Question, total=False):
     turn: int
     round: int
     question_id: str
+    customer: str
     calls: list[ToolCall]
     results: Annotated[Results, merge_results]
     usage: dict[str, int]

@@ -141,4 +141,4 @@ def _content(result: Any, call_id: str) -> str:
     parts = result if isinstance(result, list | tuple) else [result]
     if any(isinstance(part, ToolOutputMixin) for part in parts):
         raise WrongSubject("The tool answered under the id of another call.")
-    return result if isinstance(result, str) else to_json(result, fallback=str).decode()
+    return result if isinstance(result, str) else to_json(result, inf_nan_mode="strings").decode()

@@ -4,26 +4,50 @@ So a turn costs the same on the first day and on the last. A turn is never cut i
 loses its result.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from langchain_core.messages import AnyMessage, HumanMessage, RemoveMessage
+
+from agent.history.check import BrokenHistory, check
+from agent.messages import is_aside
 
 TURNS = 20
 
 
-def cut(messages: Sequence[AnyMessage], turns: int = TURNS) -> list[AnyMessage]:
-    """The messages before the last `turns` turns; a history begins with the customer."""
-    starts = [
-        place
-        for place, message in enumerate(messages)
-        if isinstance(message, HumanMessage)
-        and (place == 0 or not isinstance(messages[place - 1], HumanMessage))
-    ]
-    return list(messages[: starts[-turns:][0]]) if starts else []
+def usable(messages: Sequence[AnyMessage], turns: int = TURNS) -> list[AnyMessage]:
+    """What of a conversation a new turn goes on with: the last whole turns.
+
+    Left out is also what cannot be part of one: messages that no step of ours wrote (a client may
+    send any), a turn that two runs at once have broken, and what was said beside a turn.
+    """
+    within = [message for message in messages if not is_aside(message)]
+    whole = [turn for turn in _turns(within)[-turns:] if _is_whole(turn)]
+    return [message for turn in whole for message in turn]
 
 
-def removed(messages: Sequence[AnyMessage]) -> list[RemoveMessage]:
-    return [RemoveMessage(id=str(message.id)) for message in messages]
+def _turns(messages: Sequence[AnyMessage]) -> list[list[AnyMessage]]:
+    """Each begins with what the customer said. What stands before the first belongs to none."""
+    turns: list[list[AnyMessage]] = []
+    before: AnyMessage | None = None
+    for message in messages:
+        if isinstance(message, HumanMessage) and not isinstance(before, HumanMessage):
+            turns.append([])
+        if turns:
+            turns[-1].append(message)
+        before = message
+    return turns
+
+
+def _is_whole(turn: Sequence[AnyMessage]) -> bool:
+    try:
+        check(turn)
+    except BrokenHistory:
+        return False
+    return True
+
+
+def removed(ids: Iterable[str | None]) -> list[RemoveMessage]:
+    return [RemoveMessage(id=id_) for id_ in ids if id_]
 
 
 def last_said(messages: Sequence[AnyMessage]) -> list[HumanMessage]:

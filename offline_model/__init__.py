@@ -2,7 +2,11 @@
 
 transport      the door: paths, authorization, JSON, streamed or not
 responses      the Responses API: a request read into a conversation, a reply written as events
-checks         what the API refuses, in its words (`errors` holds their form)
+chat           the same for Chat Completions
+checks         what Responses refuse, in the API's words; `chat_checks` for Chat Completions
+               (`fields` holds what both check of a value, `errors` the form of a refusal)
+store          what is kept for `previous_response_id`
+reasoning      reasoning items: handed out encrypted, taken back in their place
 schemas        strict JSON schemas: what is allowed in one, and an object that fits one
 conversation   what any protocol's request comes down to: tools, turns, calls, results
 planner        the next step of a conversation: calls, or the answer

@@ -57,7 +57,8 @@ def final_text(situation: Situation) -> str:
 def _answer(situation: Situation) -> dict[str, Any]:
     shown, reading = situation.shown, situation.reading
     honest = [situation.say(f"not_{name}") for name in _refused(situation)]
-    said = [situation.say(name) for name in _opening(situation)]
+    unread = ["language"] if situation.reading.unread else []
+    said = [situation.say(name) for name in unread or _opening(situation)]
     said += [] if shown else honest
     return {
         "locale": situation.lexicon.locale,
@@ -105,7 +106,12 @@ def _card(call: Call, situation: Situation) -> str:
     filled = {name for name, value in data.items() if value not in (None, "", [])}
     required = _required(call.name, situation)
     words = situation.lexicon.data["cards"].get(call.name)
-    text = _composed(words, situation.facets[call.call_id], filled | set(required)) if words else ""
+    if words is None:
+        return ""
+    beside = any(call.given == other.given for other in situation.shown if other is not call)
+    if beside and "beside" in words:
+        words = {**words, "head": words["beside"], "tail": ""}
+    text = _composed(words, situation.facets[call.call_id], filled | set(required))
     missing = [f"{{{name}}}" for name in required if f"{{{name}}}" not in text]
     text = " ".join([*missing, text]).strip()
     return text if set(FIELD.findall(text)) <= set(data) else ""
@@ -113,7 +119,7 @@ def _card(call: Call, situation: Situation) -> str:
 
 def _composed(words: dict[str, Any], facets: frozenset[str], filled: set[str]) -> str:
     parts = words.get("parts", {})
-    chosen = [parts[facet] for facet in parts if facet in facets]
+    chosen = [sentence for facet in parts if facet in facets for sentence in parts[facet]]
     middle = chosen if chosen or facets & {"status", "where"} else words["full"]
     sentences = [words["head"], *middle, words["tail"]]
     return " ".join(s for s in sentences if s and set(FIELD.findall(s)) <= filled)

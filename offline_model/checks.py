@@ -1,118 +1,59 @@
 """What the Responses API refuses before its model reads a word.
 
 Source: the official SDK's types (`openai.types.responses`) for the shapes, and the API's own error
-messages as clients report them. One rule is stricter than the vendor's and says so in its words:
-tools and instructions must come with every request whose input holds calls.
+messages as clients report them. Two rules are stricter than the vendor's: tools and instructions
+must come with every request whose input holds calls, and a request that goes on from a kept
+response must itself be kept.
 """
 
-import re
 from typing import Any
 
-from offline_model import schemas
-from offline_model.errors import ApiRefusal, missing, unsupported, wrong_type
+from offline_model import fields, reasoning
+from offline_model.errors import ApiRefusal
+from offline_model.store import Item, ResponseStore
 
-Item = dict[str, Any]
-Kinds = tuple[tuple[type, ...], str]  # the types that a value may have, and the API's word for them
-
-STRING: Kinds = ((str,), "a string")
-OBJECT: Kinds = ((dict,), "an object")
-OBJECTS: Kinds = ((list,), "an array of objects")
-TEXT: Kinds = ((str, list), "one of an array of objects or a string")
-PARAMETERS: dict[str, Kinds] = {
-    name: kinds
-    for kinds, names in (
-        (STRING, "model instructions previous_response_id prompt_cache_key prompt_cache_retention"),
-        (STRING, "safety_identifier service_tier truncation user"),
-        (TEXT, "input"),
-        (OBJECT, "text metadata reasoning stream_options prompt"),
-        (OBJECTS, "tools context_management"),
-        (((list,), "an array of strings"), "include"),
-        (((bool,), "a boolean"), "stream store parallel_tool_calls background"),
-        (((int, float), "a decimal"), "temperature top_p"),
-        (((int,), "an integer"), "top_logprobs max_output_tokens max_tool_calls"),
-        (((str, dict), "one of an object or a string"), "tool_choice conversation"),
-    )
-    for name in names.split()
-}
+PARAMETERS = fields.parameters(
+    {
+        "model instructions previous_response_id prompt_cache_key prompt_cache_retention "
+        "safety_identifier service_tier truncation user": fields.STRING,
+        "input": fields.TEXT,
+        "text metadata reasoning stream_options prompt": fields.OBJECT,
+        "tools context_management": fields.OBJECTS,
+        "include": fields.STRINGS,
+        "stream store parallel_tool_calls background": fields.BOOLEAN,
+        "temperature top_p": fields.DECIMAL,
+        "top_logprobs max_output_tokens max_tool_calls": fields.INTEGER,
+        "tool_choice conversation": fields.CHOICE,
+    }
+)
 ROLES = ("user", "assistant", "system", "developer")
 FORMATS = ("text", "json_object", "json_schema")
 ID_PREFIXES = {"function_call": "fc", "message": "msg", "reasoning": "rs"}
 ITEM_TYPES = (*ID_PREFIXES, "function_call_output")
-NAME = re.compile(r"[a-zA-Z0-9_-]+")
-SEND_AGAIN = (
-    "The input holds function calls, but the request came without {what}. Tools and instructions "
-    "are not carried over: {what} must be sent again with every request."
+NOT_KEPT = (
+    "Unsupported value: 'store' is not supported with 'previous_response_id' when it is false. A "
+    "conversation goes on from a response that was kept; send the whole input instead."
 )
 
 
 def check(sent: dict[str, Any]) -> None:
-    """Raises the refusal that the API would answer a request with, if any."""
-    for name, value in sent.items():
-        if name not in PARAMETERS:
-            raise ApiRefusal(f"Unknown parameter: '{name}'.", name, "unknown_parameter")
-        _typed(name, value, PARAMETERS[name])
+    """Raises the refusal of a request whose own parts are wrong, whatever went before."""
+    fields.known(sent, PARAMETERS)
     for name in ("model", "input"):
-        _required(name, sent.get(name), PARAMETERS[name])
-    if previous := sent.get("previous_response_id"):  # nothing is kept, so no id is known
-        message = f"Previous response with id '{previous}' not found."
-        raise ApiRefusal(message, "previous_response_id", "previous_response_not_found")
+        fields.required(name, sent.get(name), PARAMETERS[name])
+    if sent.get("previous_response_id") and sent.get("store") is False:
+        raise ApiRefusal(NOT_KEPT, "store", "unsupported_value")
     for number, tool in enumerate(sent.get("tools") or ()):
         _tool(f"tools[{number}]", tool)
     _answer_format((sent.get("text") or {}).get("format") or {"type": "text"})
-    _input(sent, sent["input"] if isinstance(sent["input"], list) else [])
-
-
-def _typed(param: str, value: Any, kinds: Kinds) -> None:
-    allowed, words = kinds
-    fits = isinstance(value, allowed) and (bool in allowed or not isinstance(value, bool))
-    if value is not None and not fits:
-        raise wrong_type(param, words, value)
-
-
-def _required(param: str, value: Any, kinds: Kinds) -> None:
-    if value is None:
-        raise missing(param)
-    _typed(param, value, kinds)
-
-
-def _tool(param: str, tool: Any) -> None:
-    _required(param, tool, OBJECT)
-    if tool.get("type") != "function":
-        raise unsupported(f"{param}.type", tool.get("type"), ("function",))
-    _name(f"{param}.name", tool.get("name"))
-    words = schemas.complaint(tool.get("parameters") or {}) if tool.get("strict") else None
-    if words:
-        message = f"Invalid schema for function '{tool['name']}': {words}"
-        raise ApiRefusal(message, f"{param}.parameters", "invalid_function_parameters")
-
-
-def _answer_format(form: Item) -> None:
-    if form.get("type") not in FORMATS:
-        raise unsupported("text.format.type", form.get("type"), FORMATS)
-    if form["type"] != "json_schema":
-        return
-    _name("text.format.name", form.get("name"))
-    words = schemas.complaint(form.get("schema") or {}) if form.get("strict") else None
-    if words:
-        message = f"Invalid schema for response_format '{form['name']}': {words}"
-        raise ApiRefusal(message, "text.format.schema", "invalid_json_schema")
-
-
-def _name(param: str, name: Any) -> None:
-    _required(param, name or None, STRING)
-    if not NAME.fullmatch(name):
-        raise ApiRefusal(
-            f"Invalid '{param}': string does not match pattern. Expected a string that matches "
-            "the pattern '^[a-zA-Z0-9_-]+$'.",
-            param,
-            "invalid_value",
-        )
-
-
-def _input(sent: dict[str, Any], items: list[Any]) -> None:
-    seen: set[str] = set()
-    for number, item in enumerate(items):
+    for number, item in enumerate(sent["input"] if isinstance(sent["input"], list) else ()):
         _item(f"input[{number}]", item)
+
+
+def check_items(sent: dict[str, Any], items: list[Item], store: ResponseStore) -> None:
+    """Raises the refusal of a conversation: what was kept of it and what the request adds."""
+    seen: set[str] = set()
+    for item in items:
         if item.get("id") in seen:
             raise ApiRefusal(
                 f"Duplicate item found with id {item['id']}. Remove duplicate items from your "
@@ -120,53 +61,52 @@ def _input(sent: dict[str, Any], items: list[Any]) -> None:
                 "input",
             )
         seen |= {item["id"]} if item.get("id") else set()
+    reasoning.check(items, store.holds)
     pairs(items)
     if any(item.get("type") == "function_call" for item in items):
-        _complete(sent, items)
+        system = any(item.get("role") in ("system", "developer") for item in items)
+        told = bool(sent.get("instructions")) or system
+        fields.sent_again("input holds", bool(sent.get("tools")), told)
+
+
+def _tool(param: str, tool: Any) -> None:
+    fields.required(param, tool, fields.OBJECT)
+    fields.one_of(f"{param}.type", tool.get("type"), ("function",))
+    fields.function(param, tool)
+
+
+def _answer_format(form: Item) -> None:
+    fields.one_of("text.format.type", form.get("type"), FORMATS)
+    if form["type"] == "json_schema":
+        fields.answer_schema("text.format", form, "text.format.schema")
 
 
 def _item(param: str, item: Any) -> None:
-    _required(param, item, OBJECT)
+    fields.required(param, item, fields.OBJECT)
     kind = item.get("type", "message")
-    if kind not in ITEM_TYPES:
-        raise unsupported(param, kind, ITEM_TYPES)
+    fields.one_of(param, kind, ITEM_TYPES)
     _item_id(f"{param}.id", item.get("id"), ID_PREFIXES.get(kind, ""))
     if kind == "message":
-        if item.get("role") not in ROLES:
-            raise unsupported(f"{param}.role", item.get("role"), ROLES)
-        _required(f"{param}.content", item.get("content"), TEXT)
+        fields.one_of(f"{param}.role", item.get("role"), ROLES)
+        fields.required(f"{param}.content", item.get("content"), fields.TEXT)
     if kind.startswith("function_call"):
-        _call_id(f"{param}.call_id", item.get("call_id"))
+        fields.call_id(f"{param}.call_id", item.get("call_id"))
     if kind == "function_call":
-        _name(f"{param}.name", item.get("name"))
-        _required(f"{param}.arguments", item.get("arguments"), STRING)
+        fields.name(f"{param}.name", item.get("name"))
+        fields.required(f"{param}.arguments", item.get("arguments"), fields.STRING)
     if kind == "function_call_output":
-        _required(f"{param}.output", item.get("output"), TEXT)
+        fields.required(f"{param}.output", item.get("output"), fields.TEXT)
+    if kind == "reasoning":
+        fields.required(f"{param}.id", item.get("id"), fields.STRING)
+        fields.required(f"{param}.summary", item.get("summary"), fields.OBJECTS)
+        fields.typed(f"{param}.encrypted_content", item.get("encrypted_content"), fields.STRING)
 
 
 def _item_id(param: str, item_id: Any, prefix: str) -> None:
-    _typed(param, item_id, STRING)
+    fields.typed(param, item_id, fields.STRING)
     if item_id is not None and not item_id.startswith(prefix):
         message = f"Invalid '{param}': '{item_id}'. Expected an ID that begins with '{prefix}'."
         raise ApiRefusal(message, param, "invalid_value")
-
-
-def _call_id(param: str, call_id: Any) -> None:
-    _required(param, call_id, STRING)
-    if not call_id:
-        raise ApiRefusal(
-            f"Invalid '{param}': empty string. Expected a string with minimum length 1, "
-            "but got an empty string instead.",
-            param,
-            "empty_string",
-        )
-    if len(call_id) > 64:
-        raise ApiRefusal(
-            f"Invalid '{param}': string too long. Expected a string with maximum length 64, "
-            f"but got a string with length {len(call_id)} instead.",
-            param,
-            "string_above_max_length",
-        )
 
 
 def pairs(items: list[Item]) -> list[tuple[Item, Item]]:
@@ -199,11 +139,3 @@ def _unasked(call_id: str, answered: list[str]) -> ApiRefusal:
         )
     message = f"No tool call found for function call output with call_id {call_id}."
     return ApiRefusal(message, "input")
-
-
-def _complete(sent: dict[str, Any], items: list[Item]) -> None:
-    if not sent.get("tools"):
-        raise ApiRefusal(SEND_AGAIN.format(what="tools"), "tools")
-    system = any(item.get("role") in ("system", "developer") for item in items)
-    if not sent.get("instructions") and not system:
-        raise ApiRefusal(SEND_AGAIN.format(what="instructions"), "instructions")

@@ -19,7 +19,8 @@ class _Scale:
     def __init__(self, tokens: list[Token], lexicon: Lexicon) -> None:
         self.tokens = tokens
         self.words, self.known = lexicon.ids, lexicon.known
-        self.joints = self.words["connectors"] | self.words["nouns"]
+        self.nouns = self.words["nouns"] | set(lexicon.data["elsewhere"]["nouns"])
+        self.joints = self.words["connectors"] | self.nouns
         self.contractions = lexicon.data["words"]["contractions"]
         words = [t.text for t in tokens if t.kind == "word" and len(t.text) > 1]
         self.shouting = len(words) > 1 and "".join(words).isupper()
@@ -43,7 +44,7 @@ class _Scale:
 
     def _spelled(self, place: int) -> str:
         token = self.tokens[place]
-        if token.kind == "mixed" and self._prefix(token) in self.words["nouns"]:
+        if token.kind == "mixed" and self._prefix(token) in self.nouns:
             return re.split("[-_]", token.raw, maxsplit=1)[1]
         if number := self._number_behind(place):
             between = self.tokens[place + 1].text == "-"
@@ -64,20 +65,24 @@ class _Scale:
         doubtful = prefix in self.words["not_prefixes"] or (
             len(prefix) > 4 and token.text.split("-")[0].islower()
         )
-        return 0 + self._tied(place) if doubtful and prefix not in self.words["nouns"] else 4
+        if self._at(place - 1).base in self.words["others"]:
+            return NEVER
+        return 0 + self._tied(place) if doubtful and prefix not in self.nouns else 4
 
     def _joined(self, place: int) -> int:
         token = self.tokens[place]
-        if token.lower in self.words["not_ids"]:
+        digits = sum(map(str.isdigit, token.text))
+        if token.lower in self.words["not_ids"] or (digits > 5 and self._foreign(place)):
             return NEVER
-        plain = sum(map(str.isdigit, token.text)) > 1 and not self._unit_follows(place)
+        plain = digits > 1 and not self._unit_follows(place)
         return 3 if plain else self._tied(place)
 
     def _number(self, place: int) -> int:
         token, before = self.tokens[place], self._at(place - 1)
-        if self._unit_follows(place) or self._foreign(place) or self._swallowed(place):
-            return NEVER
         long = len(token.text) > 2
+        counted = self._unit_follows(place) and not (long and token.text.startswith("0"))
+        if counted or self._foreign(place) or self._swallowed(place):
+            return NEVER
         year = len(token.text) == 4 and token.text[:2] in ("19", "20")
         doubtful = year or before.lower in self.words["number_not_after"]
         listed = 3 * (self._beside(place) and (long or self._completed(place) != token.raw))
@@ -87,15 +92,21 @@ class _Scale:
     def _word(self, place: int) -> int:
         token, before, after = (self._at(place + step) for step in (0, -1, 1))
         letter = token.base
-        if len(letter) > 1:
+        if len(letter) > 1 or letter == letter.upper():  # not a letter of an alphabet
             return NEVER
         never = letter in self.words["pronouns"] or before.base in self.words["not_before"]
         if never or self._initial(place):
             return NEVER
-        article = letter in self.words["articles"]
+        apart, owned = self._apart(place), self._owned(place)
+        article = letter in self.words["articles"] and not (apart or owned)
         upper = token.text[0].isupper() and not self.shouting
         score = (1 if article else 2) * upper
-        score += self._named(place) + 2 * self._beside(place) + 3 * bool(self._number_behind(place))
+        score += (
+            2 * (apart or owned)
+            + self._named(place)
+            + 2 * self._beside(place)
+            + 3 * bool(self._number_behind(place))
+        )
         score += before.base in self.words["before_letter"] or len(self.tokens) < 3
         score += self._goes_on(after) or "'" in token.text
         score -= letter in self.words["chat_letters"] and not upper
@@ -115,6 +126,16 @@ class _Scale:
         return 0 if inside and after.lower in self.known and not after.text.istitle() else 2
 
     # What stands around.
+
+    def _apart(self, place: int) -> bool:
+        """Whether it is a Latin letter among words of another script."""
+        near = (self._at(place + step).text for step in (-1, 1))
+        return self.tokens[place].text.isascii() and not all(map(str.isascii, near))
+
+    def _owned(self, place: int) -> bool:
+        """Whether it stands between "my" and "order"."""
+        before, after = self._at(place - 1), self._at(place + 1)
+        return before.lower in self.words["owners"] and after.base in self.nouns
 
     def _at(self, place: int) -> Token:
         return self.tokens[place] if 0 <= place < len(self.tokens) else NOWHERE
@@ -145,8 +166,8 @@ class _Scale:
         while self._is_glue(self._at(step)):
             step -= 1
         noun = self._at(step)
-        if not {noun.base, noun.lower} & self.words["nouns"]:
-            return 2 * (self._at(step + 1).lower in self.words["nouns"] and step + 1 < place)
+        if not {noun.base, noun.lower} & self.nouns:
+            return 2 * (self._at(step + 1).lower in self.nouns and step + 1 < place)
         as_verb = self._at(step - 1).lower in self.words["verb_before"]
         return 0 if noun.lower in self.words["verb_like"] and as_verb else 2
 

@@ -28,8 +28,11 @@ class Toolbox:
         marks = []
         for tool in self._others():
             name, about = self._words_of(tool.name), self._about(tool)
+            alike = self.lexicon.data["matching"]["alike"]
+            name = name.union(*(words for words in alike if name & set(words)))
+            lead = self.lexicon.data["matching"]["lead"]
             if name:
-                marks.append((Mark("topic", f"tool:{tool.name}"), _any_of(name)))
+                marks.append((Mark("topic", f"tool:{tool.name}"), _any_of(name, lead)))
             if about - name:
                 marks.append((Mark("weak", f"tool:{tool.name}"), _any_of(about - name)))
         return marks
@@ -140,5 +143,6 @@ def _stem(word: str) -> str:
     return re.sub(r"(?<=\w{4})(ing|ed|es|s)$", "", word)
 
 
-def _any_of(words: set[str]) -> re.Pattern[str]:
-    return phrase_pattern(re.escape(_stem(word)) + "(s|es|ed|ing)?" for word in sorted(words))
+def _any_of(words: set[str], lead: str = "") -> re.Pattern[str]:
+    stems = (re.escape(_stem(word)) for word in sorted(words))
+    return phrase_pattern(f"{lead}{stem}(s|es|ed|ing)?" for stem in stems)

@@ -84,7 +84,7 @@ def _corrected(slip: re.Match[str], lexicon: Lexicon) -> str:
 @lru_cache(maxsize=4096)
 def correct(word: str, lexicon: Lexicon) -> str:
     """The word itself, or the word of the lexicon that it misses by a letter or two."""
-    if len(word) < 4 or word in lexicon.known or lexicon.hits(word):
+    if len(word) < 4 or lexicon.hears(word):
         return word
     targets = [target for target in lexicon.data["words"]["typos"] if target[0] == word[0]]
     return next(iter(get_close_matches(word, targets, 1, 0.8)), word)

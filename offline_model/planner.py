@@ -6,10 +6,11 @@ from typing import Any
 
 from offline_model.answering import Situation, final_text
 from offline_model.conversation import Call, Conversation, Step, Tool, Turn, rows
-from offline_model.lexicon import Lexicon, english
+from offline_model.lexicon import english, lexicon, spoken
 from offline_model.matching import Toolbox
-from offline_model.reading import Ask, Reading, Thread, part_of, read, unique
+from offline_model.reading import Ask, Reading, read
 from offline_model.repair import repaired
+from offline_model.thread import Thread, part_of, unique
 
 REMEMBERED = 12  # turns that are read again; nobody refers further back
 MOST = 20  # orders of a listing that are looked up one by one
@@ -19,7 +20,7 @@ Wanted = tuple[str, dict[str, Any]]
 
 def plan(conversation: Conversation) -> Step:
     """What a model would do next: calls in the order they were asked for, or its final text."""
-    planner = Planner(conversation, english())
+    planner = Planner(conversation)
     calls = () if conversation.choice == "none" else planner.calls()
     if calls:
         return Step(calls=calls if conversation.parallel else calls[:1])
@@ -29,9 +30,9 @@ def plan(conversation: Conversation) -> Step:
 class Planner:
     """Reads a conversation from its beginning and plans its last turn."""
 
-    def __init__(self, conversation: Conversation, lexicon: Lexicon) -> None:
-        self.conversation, self.lexicon = conversation, lexicon
-        self.toolbox = Toolbox(conversation.tools, lexicon)
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation, self.lexicon = conversation, english()
+        self.toolbox = Toolbox(conversation.tools, self.lexicon)  # they are described in English
         self.turn = conversation.turns[-1]
         self.reading = self._read()
 
@@ -58,9 +59,13 @@ class Planner:
     def _read(self) -> Reading:
         marks, thread, reading = self.toolbox.marks(), Thread(), Reading()
         for turn in self.conversation.turns[-REMEMBERED:]:
+            if languages := spoken(turn.text):
+                self.lexicon = lexicon(*languages)
             reading = read(turn.text, thread, self.lexicon, marks)
+            reading.unread = not languages and reading.unread
             if turn is not self.turn and not any(ask.ids for ask in reading.asks):
                 self._recall(turn, thread)
+        self.lexicon = english() if reading.unread else self.lexicon
         return reading
 
     def _recall(self, turn: Turn, thread: Thread) -> None:
@@ -90,11 +95,13 @@ class Planner:
             for stand_in in _parts_of(ask):
                 yield from self._looked_up(stand_in)
         elif ids or not (ask.ids or ask.scope):
-            yield from self._with(tool, ids)
+            topic = self.lexicon.topics.get(ask.topic)
+            for choice in sorted(ask.facets) if topic and topic.general else [self.turn.text]:
+                yield from self._with(tool, ids, choice)
 
-    def _with(self, tool: Tool | None, ids: list[str]) -> list[Wanted]:
+    def _with(self, tool: Tool | None, ids: list[str], choice: str = "") -> list[Wanted]:
         """The calls of a tool for some orders; none where nothing offered will do."""
-        given = self.toolbox.arguments(tool, ids, self.turn.text) if tool else []
+        given = self.toolbox.arguments(tool, ids, choice or self.turn.text) if tool else []
         return [(tool.name, one) for one in given if tool]
 
     def _tool(self, ask: Ask) -> Tool | None:
@@ -135,7 +142,9 @@ class Planner:
             found = ordered[-1:] if scope == "newest" else ordered[:1]
         elif scope.startswith("nth:"):
             found = found[part_of(scope.removeprefix("nth:"))]
-        elif scope == "open" or (scope in ("any", "plural") and ask.topic == "delivery"):
+        elif scope.startswith("status:"):
+            found = [row for row in found if row.get("status") in scope.split(":")]
+        elif scope == "open" or (scope in ("any", "plural") and _to_come(ask)):
             found = waiting or found
         return [row_id for row in found[:MOST] if (row_id := _row_id(row))]
 
@@ -166,7 +175,11 @@ class Planner:
 
 def _single(scope: str) -> bool:
     """Whether a scope picks some out of the listing."""
-    return scope.startswith(("newest", "oldest", "nth"))
+    return scope.startswith(("newest", "oldest", "nth", "status"))
+
+
+def _to_come(ask: Ask) -> bool:
+    return ask.topic == "delivery" or ask.facets == {"dates"}
 
 
 def _parts_of(ask: Ask) -> list[Ask]:

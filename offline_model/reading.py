@@ -1,11 +1,11 @@
 """What a message asks, in the light of what was said before it."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from offline_model.clauses import Clause, Topics, clauses
 from offline_model.lexicon import Lexicon, Marks
 from offline_model.message import Message, read_message
+from offline_model.thread import Thread, unique
 
 DETAIL: Topics = {"order": set()}
 # What a comparison tells by itself, so that nothing else is asked for it.
@@ -35,7 +35,8 @@ class Ask:
 class Reading:
     """`request` is a deed that is wanted, of the orders `requested`; `beside` what else is that no
     tool does; `talk` a kind of small talk, `tone` how it is said, `foreign` that it is about
-    something else than orders. With nothing set, the customer has to be asked which order."""
+    something else than orders, `unread` that hardly a word of it is known. With nothing set, the
+    customer has to be asked which order."""
 
     asks: list[Ask] = field(default_factory=list)
     excluded: list[str] = field(default_factory=list)
@@ -45,22 +46,7 @@ class Reading:
     tone: str = ""
     beside: list[str] = field(default_factory=list)
     foreign: bool = False
-
-
-@dataclass
-class Thread:
-    """What later messages may refer to.
-
-    named: the orders spoken of last, in order. focus: those among them that were asked about last.
-    lately: those of the last messages that named any. topics: what was asked, compared: the kinds
-    of comparison.
-    """
-
-    named: list[str] = field(default_factory=list)
-    focus: list[str] = field(default_factory=list)
-    lately: list[str] = field(default_factory=list)
-    topics: Topics = field(default_factory=dict)
-    compared: list[str] = field(default_factory=list)
+    unread: bool = False
 
 
 def read(text: str, thread: Thread, lexicon: Lexicon, extra: Marks = ()) -> Reading:
@@ -92,7 +78,9 @@ class _Reader:
         reading.requested, reading.beside = self.requested, self._named("beside")
         complains = any(map(self.lexicon.complaints.search, self.message.sentences))
         reading.tone = "sorry" if complains else ""
-        reading.foreign = (bool(strange) or numbers) and not self._about_orders()
+        about = self._about_orders() or any(map(self._perhaps, self.parts))
+        reading.foreign = (bool(strange) or numbers) and not about
+        reading.unread = len(strange) + bool(self.message.ids) > 2
         reading.talk = self._talk(len(strange))
         return reading
 
@@ -114,7 +102,9 @@ class _Reader:
         if more := self._more(part, ids):
             return more
         topics = self._topics(place, part, bool(ids), scope)
-        general = bool(topics) and all(self._general(name) for name in topics or ())
+        if topics and not (ids or scope):  # "how long can I return things?" is about no order
+            topics = {name: facets for name, facets in topics.items() if self._general(name)}
+        general = bool(topics) and all(map(self._general, topics or ()))
         scope = "" if general and not ids else scope
         if part.has("request") or (part.has("beside") and not ids):
             self.requested += ids
@@ -132,7 +122,7 @@ class _Reader:
         }
         if not topics and not compared:
             topics = dict(COMPARED[name] for name in part.named("compare"))
-        everything = "all" if scope == "plural" else scope
+        everything = "all" if scope in ("plural", "any") and compared != ["dates"] else scope
         asks = [Ask("compare", tuple(ids), everything, frozenset(compared))] if compared else []
         groups: list[tuple[str, ...]] = [(i,) for i in ids] or [()]
         return asks + [Ask(t, i, scope, frozenset(topics[t])) for i in groups for t in topics]
@@ -164,31 +154,13 @@ class _Reader:
         if part.marks:
             return self.message.ids_in(part.marks), ""
         if part.refers:
-            ids = self._resolved(part) or self.message.ids
+            ids = self._comparable(part, self.thread.resolved(part)) or self.message.ids
             return ids, "" if ids else self._scope_of_reference(part)
         scopes = part.named("scope")
         self.scope_here = "".join(scopes[:1]) or self.scope_here
         if scopes and not (self.message.ids and scopes[0] == "plural"):
             return [], "all" if scopes[0] == "bought" else scopes[0]
         return self._implied(part)
-
-    def _resolved(self, part: Clause) -> list[str]:
-        """The ids that words such as "it", "both" or "the second one" stand for."""
-        named, focus = self.thread.named, self.thread.focus
-        found: list[str] = []
-        for hit in part.hits:
-            kind, name = hit.mark.kind, hit.mark.name
-            if kind == "ordinal":
-                found += named[part_of(name)]
-            elif kind == "last":
-                found += named[-1:]
-            elif kind in ("other", "rest"):
-                found += [i for i in named if i not in focus]
-        if not found and part.has("they"):
-            found = next((ids for ids in (focus, named) if len(ids) > 1), self.thread.lately)
-        if not found and part.has("it"):
-            found = focus
-        return self._comparable(part, unique(found))
 
     def _comparable(self, part: Clause, ids: list[str]) -> list[str]:
         """Where one order is to be compared with nothing, those of the last turns are meant."""
@@ -215,7 +187,7 @@ class _Reader:
         if self.thread.focus and len(part.strange) < 2:
             return self._comparable(part, self.thread.focus), ""
         if part.has("noun", "own") or not part.strange or self._about_orders():
-            return [], "all" if part.has("compare") else "any"
+            return [], "any"
         return [], ""
 
     def _topics(self, place: int, part: Clause, has_ids: bool, scope: str) -> Topics | None:
@@ -232,11 +204,11 @@ class _Reader:
             return self.earlier
         if self._asked_later(place) or (self.message.ids and not part.marks):
             return None
-        return self.thread.topics or DETAIL
+        return {t: f for t, f in self.thread.topics.items() if t != "list"} or DETAIL
 
     def _with_also(self, topics: Topics) -> Topics:
-        known = [topic for name, topic in self.lexicon.topics.items() if name in topics]
-        also = {t.also[f]: {f} for t in known for f in topics[t.name] if f in t.also}
+        known = {name: t.also for name, t in self.lexicon.topics.items() if name in topics}
+        also = {known[name][f]: {f} for name in known for f in topics[name] if f in known[name]}
         return {**topics, **also, **topics}
 
     def _asked_later(self, place: int) -> bool:
@@ -264,12 +236,8 @@ class _Reader:
         speaks = (p.has("noun", "own", "scope") or (p.refers and p.topics) for p in self.parts)
         return bool(self.message.ids) or any(speaks)
 
-
-def part_of(ordinal: str) -> slice:
-    """The slice that an ordinal of the lexicon names: "1:2" is the second, "-2:" the last two."""
-    first, _, last = ordinal.partition(":")
-    return slice(int(first), int(last) if last else None)
-
-
-def unique(ids: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(ids))
+    def _perhaps(self, part: Clause) -> bool:
+        """Whether its strange word may be something ordered: "is the lamp shipped?"."""
+        if part.has("topic"):
+            return len(part.strange) < 2 or bool(self.lexicon.ids["nouns"] & set(part.words))
+        return len(part.strange) == 1 and part.joint != ""

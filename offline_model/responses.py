@@ -3,18 +3,17 @@
 Source: `openai.types.responses` of the official SDK, for every object and event below.
 """
 
-import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import uuid4
 
-from offline_model import checks
+from offline_model import checks, reasoning, sse
 from offline_model.conversation import Call, Conversation, Step, Tool, Turn
 from offline_model.planner import plan
+from offline_model.store import Item, ResponseStore
+from offline_model.wording import fragments, new_id, text_of, tokens_of, written
 
-Item = dict[str, Any]
 Event = dict[str, Any]
 
 # What a response repeats from its request, and the API's defaults where nothing was asked.
@@ -29,18 +28,25 @@ ECHOED: dict[str, Any] = (
 )
 
 
-def reply(sent: dict[str, Any]) -> "Reply":
-    """The model's reply to a request; raises ApiRefusal where the API would refuse it."""
+def reply(sent: dict[str, Any], store: ResponseStore) -> "Reply":
+    """The model's reply to a request; raises ApiRefusal where the API would refuse it.
+
+    It is kept unless the request says otherwise: `store` is true where nothing is said.
+    """
     checks.check(sent)
-    return Reply(sent, plan(conversation(sent)))
+    kept = store.conversation(sent.get("previous_response_id"))
+    items = [*kept, *_items(sent["input"])]
+    checks.check_items(sent, items, store)
+    answered = Reply(sent, items, plan(conversation(sent, items)))
+    if sent.get("store") is not False:
+        store.keep(answered.response_id, [*items, *answered.output])
+    return answered
 
 
-def conversation(sent: dict[str, Any]) -> Conversation:
-    """A checked request as the planner reads it."""
-    alone = [{"role": "user", "content": sent["input"]}]
-    items = sent["input"] if isinstance(sent["input"], list) else alone
+def conversation(sent: dict[str, Any], items: list[Item]) -> Conversation:
+    """A checked request as the planner reads it, with all the items that it stands for."""
     form = (sent.get("text") or {}).get("format") or {}
-    system = [_text(item["content"]) for item in items if _role(item) in ("system", "developer")]
+    system = [text_of(i["content"]) for i in items if i.get("role") in ("system", "developer")]
     return Conversation(
         instructions="\n\n".join(filter(None, [sent.get("instructions"), *system])),
         tools=tuple(
@@ -54,14 +60,8 @@ def conversation(sent: dict[str, Any]) -> Conversation:
     )
 
 
-def _role(item: Item) -> str:
-    return str(item.get("role", ""))
-
-
-def _text(content: str | list[Item]) -> str:
-    if isinstance(content, str):
-        return content
-    return "\n".join(str(part["text"]) for part in content if part.get("text"))
+def _items(given: str | list[Item]) -> list[Item]:
+    return given if isinstance(given, list) else [{"role": "user", "content": given}]
 
 
 def _choice(choice: Any) -> str:
@@ -74,18 +74,14 @@ def _turns(items: list[Item]) -> list[Turn]:
     turns = [Turn("")]
     calls: dict[int, Call] = {}
     for item in items:
-        if _role(item) == "user":
-            turns.append(Turn(_text(item["content"])))
+        if item.get("role") == "user":
+            turns.append(Turn(text_of(item["content"])))
         elif item.get("type") == "function_call":
             calls[id(item)] = Call(item["call_id"], item["name"], item["arguments"])
             turns[-1].calls.append(calls[id(item)])
     for called, output in checks.pairs(items):
-        calls[id(called)].output = _text(output["output"])
+        calls[id(called)].output = text_of(output["output"])
     return turns if len(turns) == 1 else turns[1:]
-
-
-def _new_id(prefix: str) -> str:
-    return f"{prefix}_{uuid4().hex}"
 
 
 @dataclass
@@ -93,17 +89,25 @@ class Reply:
     """One response of the model, to be sent whole or as events."""
 
     sent: dict[str, Any]
+    read: list[Item]
     step: Step
-    response_id: str = field(default_factory=lambda: _new_id("resp"))
+    response_id: str = field(default_factory=lambda: new_id("resp"))
     created_at: int = field(default_factory=lambda: int(time.time()))
 
     def __post_init__(self) -> None:
-        self.output = [_call_item(*call) for call in self.step.calls] or [_message(self.step.text)]
+        thought = reasoning.thought(self.sent)
+        calls = [_call_item(*call, thought) for call in self.step.calls]
+        said = calls or [_message(self.step.text, thought)]
+        self.output = [thought, *said] if thought else said
 
     def whole(self) -> Item:
         """The response object, completed."""
         done = {"completed_at": int(time.time()), "output": self.output, "usage": self._usage()}
         return {**self._head("completed"), **done}
+
+    def frames(self, fragment: int) -> Iterator[bytes]:
+        """The body of a streamed response."""
+        return map(sse.frame, self.events(fragment))
 
     def events(self, fragment: int) -> Iterator[Event]:
         """The stream of the response, its deltas `fragment` characters long."""
@@ -115,8 +119,7 @@ class Reply:
         yield {"type": "response.created", "response": head}
         yield {"type": "response.in_progress", "response": head}
         for index, item in enumerate(self.output):
-            write = _call_events if item["type"] == "function_call" else _message_events
-            for event in write(item, fragment):
+            for event in EVENTS[item["type"]](item, fragment):
                 yield {**event, "output_index": index}
         yield {"type": "response.completed", "response": self.whole()}
 
@@ -128,26 +131,26 @@ class Reply:
         return {**about, **empty, **asked, "status": status, "output": []}
 
     def _usage(self) -> Item:
-        """About four characters make a token."""
-        read = len(json.dumps(self.sent, ensure_ascii=False)) // 4 + 1
-        written = sum(len(_written(item)) // 4 + 1 for item in self.output)
+        read = tokens_of({**self.sent, "input": self.read})
+        thought = sum(reasoning.TOKENS for item in self.output if item["type"] == "reasoning")
+        said = thought + sum(tokens_of(_said(item)) for item in self.output)
         return {
             "input_tokens": read,
             "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
-            "output_tokens": written,
-            "output_tokens_details": {"reasoning_tokens": 0},
-            "total_tokens": read + written,
+            "output_tokens": said,
+            "output_tokens_details": {"reasoning_tokens": thought},
+            "total_tokens": read + said,
         }
 
 
-def _call_item(name: str, arguments: dict[str, Any]) -> Item:
-    text = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
-    named = {"id": _new_id("fc"), "call_id": f"call_{uuid4().hex[:24]}", "name": name}
-    return {"type": "function_call", **named, "arguments": text, "status": "completed"}
+def _call_item(name: str, arguments: dict[str, Any], thought: Item | None) -> Item:
+    named = {"id": reasoning.item_id("fc", thought), "call_id": new_id("call", 24), "name": name}
+    about = {"arguments": written(arguments), "status": "completed"}
+    return {"type": "function_call", **named, **about}
 
 
-def _message(text: str) -> Item:
-    message = {"type": "message", "id": _new_id("msg"), "role": "assistant"}
+def _message(text: str, thought: Item | None) -> Item:
+    message = {"type": "message", "id": reasoning.item_id("msg", thought), "role": "assistant"}
     return {**message, "status": "completed", "content": [_part(text)]}
 
 
@@ -155,21 +158,22 @@ def _part(text: str) -> Item:
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
-def _written(item: Item) -> str:
+def _said(item: Item) -> str:
     if item["type"] == "function_call":
         return str(item["name"]) + str(item["arguments"])
-    return str(item["content"][0]["text"])
+    return str(item["content"][0]["text"]) if item["type"] == "message" else ""
 
 
-def _pieces(text: str, size: int) -> Iterator[str]:
-    return (text[start : start + size] for start in range(0, len(text), size))
+def _thought_events(item: Item, fragment: int) -> Iterator[Event]:
+    yield {"type": "response.output_item.added", "item": item}
+    yield {"type": "response.output_item.done", "item": item}
 
 
 def _call_events(item: Item, fragment: int) -> Iterator[Event]:
     about = {"item_id": item["id"]}
     started = {**item, "arguments": "", "status": "in_progress"}
     yield {"type": "response.output_item.added", "item": started}
-    for piece in _pieces(item["arguments"], fragment):
+    for piece in fragments(item["arguments"], fragment):
         yield {"type": "response.function_call_arguments.delta", **about, "delta": piece}
     done = {"arguments": item["arguments"]}
     yield {"type": "response.function_call_arguments.done", **about, **done}
@@ -182,8 +186,15 @@ def _message_events(item: Item, fragment: int) -> Iterator[Event]:
     started = {**item, "content": [], "status": "in_progress"}
     yield {"type": "response.output_item.added", "item": started}
     yield {"type": "response.content_part.added", **about, "part": _part("")}
-    for piece in _pieces(part["text"], fragment):
+    for piece in fragments(part["text"], fragment):
         yield {"type": "response.output_text.delta", **about, "delta": piece, "logprobs": []}
     yield {"type": "response.output_text.done", **about, "text": part["text"], "logprobs": []}
     yield {"type": "response.content_part.done", **about, "part": part}
     yield {"type": "response.output_item.done", "item": item}
+
+
+EVENTS = {
+    "reasoning": _thought_events,
+    "function_call": _call_events,
+    "message": _message_events,
+}

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from offline_model.lexicon import Lexicon
+from offline_model.lexicon import SPACELESS, Lexicon, folded
 
 LONGEST = 8000  # what is read of one message, in characters
 TOKEN = re.compile(
@@ -13,7 +13,7 @@ TOKEN = re.compile(
     | (?P<mixed>[^\W\d_]{1,10}(?:-[A-Z]{1,10})?[-_]
         (?:\d+(?=[^\W\d_]{3})|\d\w*(?:(?:-\w+)*-\w*\d\w*(?:-[^\W\d_]+)*|(?:-[A-Z]+)*)))
     | (?P<joined>[^\W\d_]{1,3}\d+[^\W\d_]?(?!\w))
-    | (?P<number>\d+(?:-\d+)*(?!\w))
+    | (?P<number>(?:(?:19|20)\d\d/)?\d+(?:-\d+)*(?!\w))
     | (?P<owner>'s(?!\w))
     | (?P<word>[^\W\d_](?:-[^\W\d_]{2,})+|[^\W\d_]+(?:'[^\W\d_]+)*)
     | (?P<end>[.?!]+|\n\s*\n)
@@ -35,8 +35,8 @@ NO_IDS = (
     r"(?<![\w/-])\d{1,2}/\d{1,2}(?![\w/])",
     r"(?<!\w)\d{1,2}:\d{2}(?::\d{2})?(?!\w)",
 )
-PLAIN = (
-    {"№": "#", "\N{MINUS SIGN}": "-"} | dict.fromkeys("‘’ʼ´`", "'") | dict.fromkeys("“”„«»", '"')
+FOLDED = str.maketrans(
+    "№\N{MINUS SIGN}‘’ʼ´`“”„«»「」。、，；：？！（）¿¡", '#-\'\'\'\'\'""""""".,,;:?!()  '
 )
 
 
@@ -61,8 +61,12 @@ class Token:
 
 
 def tokens(message: str, lexicon: Lexicon) -> list[Token]:
-    """The tokens of a message. Characters are folded one to one, so that each knows its `raw`."""
-    kept = [char for char in message[:LONGEST] if unicodedata.category(char) != "Cf"]
+    """The tokens of a message. Characters are folded one to one, so that each knows its `raw`.
+
+    A character of a script without spaces is a word of its own.
+    """
+    apart = re.sub(SPACELESS, r" \g<0> ", message[:LONGEST])
+    kept = [char for char in apart if unicodedata.category(char) != "Cf"]
     masked = "".join(map(_plain, kept))
     for pattern in (*NO_IDS, *lexicon.data["ids"]["no_ids"]):
         masked = re.sub(pattern, lambda match: "~" * len(match[0]), masked, flags=re.IGNORECASE)
@@ -73,8 +77,7 @@ def tokens(message: str, lexicon: Lexicon) -> list[Token]:
 
 
 def _plain(char: str) -> str:
-    if char in PLAIN:
-        return PLAIN[char]
+    char = folded(char.translate(FOLDED))
     if unicodedata.category(char) == "Pd":
         return "-"
     private = unicodedata.category(char) == "Co"  # in a sentence these stand for ids

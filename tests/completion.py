@@ -57,9 +57,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Run:
-    """The calls of one response, the order in which they finish, the ones whose service fails,
+    """The calls of one response, and what becomes of them.
 
-    and the order in which the model speaks of them.
+    finish: the order in which they end. broken: those whose service fails. spoken: the order in
+    which the model speaks of them.
     """
 
     calls: Sequence[Call]
@@ -75,8 +76,9 @@ async def holds(run: Run, database: Database) -> None:
         answering(*((id_, _template(run, id_)) for id_ in run.spoken)),
     )
     tools = finishing(failing(TOOLS, run.broken), run.finish)
+    named = ", ".join(str(call.arguments.get("order_id", "all")) for call in run.calls)
     turn = await watch(
-        graph_of(model, tools=tools, database=database), "What of them?", str(uuid4())
+        graph_of(model, tools=tools, database=database), f"What of {named}?", str(uuid4())
     )
     wanted = {call.call_id: _wanted(call, run) for call in run.calls}
     assert turn.named("call_finished") == list(run.finish)

@@ -1,7 +1,8 @@
-"""A server on loopback that speaks the Responses API over real sockets, and can fail in many ways.
+"""A server on loopback that speaks OpenAI's two protocols over sockets, and can fail in many ways.
 
 What it answers is what the offline model's transport answers to the same body, so the two can be
-compared. Behaviours say how the answer goes out: one a request, in order, the last one for good.
+compared; it keeps responses as that does. Behaviours say how the answer goes out: one a request,
+in order, the last one for good.
 
     with serving(status(500), good) as server:
         here("ask", "…", **server.variables())
@@ -20,7 +21,7 @@ from typing import Any
 
 import httpx2
 
-from offline_model import OfflineTransport
+from offline_model import OfflineTransport, sse
 
 KEY = "sk-test-9f8e7d6c"
 HELD_SECONDS = 60
@@ -30,10 +31,11 @@ Event = dict[str, Any]
 
 @dataclass(frozen=True)
 class Request:
-    """What a client sent: header names in lower case."""
+    """What a client sent: header names in lower case; the path behind `/v1`."""
 
     headers: dict[str, str]
     body: Any
+    path: str = ""
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,18 @@ class Reply:
 
     @property
     def events(self) -> list[Event]:
-        return [json.loads(piece.split(b"data: ", 1)[1]) for piece in self.pieces]
+        """The events of Responses, or the chunks of Chat Completions."""
+        data = [piece.split(b"data: ", 1)[1] for piece in self.pieces]
+        return [json.loads(each) for each in data if each.strip() != b"[DONE]"]
 
     @property
     def is_last_message(self) -> bool:
-        return b"response.output_text.delta" in b"".join(self.pieces)
+        said = b"".join(self.pieces)
+        return b"response.output_text.delta" in said or b'"finish_reason":"stop"' in said
+
+    @property
+    def is_chat(self) -> bool:
+        return b"chat.completion.chunk" in b"".join(self.pieces)
 
 
 class Exchange(BaseHTTPRequestHandler):
@@ -58,14 +67,23 @@ class Exchange(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     server: "ResponsesServer"
+    asked: Request
     reply: Reply
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        self.server.requests.append(Request(headers, json.loads(body)))
-        self.reply = asyncio.run(_offline(self.path, headers, body))
+        path = self.path.removeprefix("/v1")
+        self.asked = Request(headers, json.loads(body), path)
+        self.server.requests.append(self.asked)
+        self.answer(self.asked.body)
         self.server.next_behaviour()(self)
+
+    def answer(self, body: Any) -> None:
+        """Makes the reply to a body, which need not be the one that came."""
+        sent = json.dumps(body).encode()
+        transport, headers = self.server.transport, self.asked.headers
+        self.reply = asyncio.run(_offline(transport, self.path, headers, sent))
 
     def send(self, status: int, content_type: str, pieces: Sequence[bytes]) -> None:
         """A whole answer, a chunk a piece."""
@@ -106,6 +124,7 @@ class ResponsesServer(ThreadingHTTPServer):
         self.hangs_up = False
         self.asked = threading.Event()
         self.released = threading.Event()
+        self.transport = OfflineTransport()
         self._behaviours = list(behaviours) or [good]
         self._lock = threading.Lock()
 
@@ -116,6 +135,18 @@ class ResponsesServer(ThreadingHTTPServer):
     def variables(self, **more: str) -> dict[str, str]:
         """The environment that makes the command talk to this server."""
         return variables(self.url, **more)
+
+    @property
+    def bodies(self) -> list[Any]:
+        return [request.body for request in self.requests]
+
+    def behave(self, *behaviours: Behaviour) -> None:
+        """How the next requests are answered."""
+        self._behaviours = list(behaviours)
+
+    def forget(self) -> None:
+        """The responses that were kept are gone."""
+        self.transport = OfflineTransport()
 
     def next_behaviour(self) -> Behaviour:
         with self._lock:
@@ -171,8 +202,10 @@ def saying(text: str) -> Behaviour:
 
     def say(exchange: Exchange) -> None:
         reply = exchange.reply
-        said = _said_instead(reply.events, text) if reply.is_last_message else reply.events
-        exchange.send(reply.status, reply.content_type, [_frame(event) for event in said])
+        instead = _chunks_instead if reply.is_chat else _said_instead
+        said = instead(reply.events, text) if reply.is_last_message else reply.events
+        end = [sse.DONE] if reply.is_chat else []
+        exchange.send(reply.status, reply.content_type, [*map(sse.frame, said), *end])
 
     return say
 
@@ -220,6 +253,8 @@ def before_the_end(events: list[Event]) -> int:
 
 def in_the_last_item(events: list[Event]) -> int:
     """Half of the deltas of the last item are missing: `{"order_id":"A` is left of an A-17."""
+    if "choices" in events[0]:
+        return _in_the_last_call(events)
     last = events[-2]["output_index"]
     deltas = [
         number
@@ -229,16 +264,48 @@ def in_the_last_item(events: list[Event]) -> int:
     return deltas[len(deltas) // 2] + 1
 
 
+def _in_the_last_call(chunks: list[Event]) -> int:
+    """The same for Chat Completions; a message without calls is cut in its text."""
+    ends = next(
+        n for n, c in enumerate(chunks) if c["choices"] and c["choices"][0]["finish_reason"]
+    )
+    calls = [n for n, c in enumerate(chunks) if "tool_calls" in str(c["choices"][:1])]
+    starts = [n for n in calls if "'id'" in str(chunks[n])] or [0]
+    return (starts[-1] + ends) // 2
+
+
+def refusing(field: str, words: str, **error: Any) -> Behaviour:
+    """A server that refuses what has a field (`text.format`: in an object), and answers the rest.
+
+    It is a server that never learned it, or cannot read what it holds.
+    """
+    told = {"message": words, "type": "invalid_request_error", "param": None, "code": None}
+    body = json.dumps({"error": {**told, **error}}).encode()
+
+    def answer(exchange: Exchange) -> None:
+        value: Any = exchange.asked.body
+        for name in field.split("."):
+            value = value.get(name) if isinstance(value, dict) else None
+        if value is None:
+            good(exchange)
+        else:
+            exchange.send(400, "application/json", [body])
+
+    return answer
+
+
 def held(exchange: Exchange) -> None:
     """No answer until the server ends, or the client is gone."""
     exchange.server.asked.set()
     exchange.server.released.wait(HELD_SECONDS)
 
 
-async def _offline(path: str, headers: dict[str, str], body: bytes) -> Reply:
+async def _offline(
+    transport: OfflineTransport, path: str, headers: dict[str, str], body: bytes
+) -> Reply:
     sent = {"authorization": headers.get("authorization", "")}
     request = httpx2.Request("POST", f"http://127.0.0.1{path}", headers=sent, content=body)
-    response = await OfflineTransport().handle_async_request(request)
+    response = await transport.handle_async_request(request)
     assert isinstance(response.stream, httpx2.AsyncByteStream)
     pieces = [piece async for piece in response.stream]
     return Reply(response.status_code, response.headers["content-type"], pieces)
@@ -261,5 +328,9 @@ def _exchanged(value: Any, before: str, text: str) -> Any:
     return text if value == before else value
 
 
-def _frame(event: Event) -> bytes:
-    return f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
+def _chunks_instead(chunks: list[Event], text: str) -> list[Event]:
+    """The same for Chat Completions: the second chunk says it all."""
+    first, second, *_ = chunks
+    spoken = {**second, "choices": [{**second["choices"][0], "delta": {"content": text}}]}
+    ended = [c for c in chunks if not c["choices"] or c["choices"][0]["finish_reason"]]
+    return [first, spoken, *ended]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from agent.history.check import BrokenHistory, check
-from agent.window import cut, last_said
+from agent.window import last_said, usable
 from tests.strategies import SHORT
 
 
@@ -103,9 +103,8 @@ def test_a_broken_history_is_refused(history: list[AnyMessage]) -> None:
 def test_a_window_is_whole_at_every_length_and_keeps_the_question(
     history: list[AnyMessage], turns: int
 ) -> None:
-    gone = cut(history, turns)
-    kept = history[len(gone) :]
-    assert [*gone, *kept] == history
+    kept = usable(history, turns)
+    assert kept == history[len(history) - len(kept) :]
     check(kept)
     assert last_said(kept) == last_said(history)
     starts = [
@@ -114,9 +113,9 @@ def test_a_window_is_whole_at_every_length_and_keeps_the_question(
         if isinstance(message, HumanMessage) and not isinstance(before, HumanMessage)
     ]
     assert len(starts) <= turns
-    assert not gone or len(starts) == turns
+    assert kept == history or len(starts) == turns
 
 
-def test_what_stands_before_the_first_question_is_cut() -> None:
+def test_what_stands_before_the_first_question_is_left_out() -> None:
     history: list[AnyMessage] = [_result("a"), AIMessage("!"), HumanMessage("?")]
-    assert cut(history) == history[:2]
+    assert usable(history) == history[2:]

@@ -416,7 +416,8 @@ async def test_the_description_and_the_schema_reach_the_model() -> None:
             return self
 
     seen: list[Any] = []
-    await ask(graph_of(Bound(answering()), tools=[whisper, *TOOLS]), "Well?")
+    model: Any = Bound
+    await ask(graph_of(model(answering()), tools=[whisper, *TOOLS]), "Well?")
     by_name = {each["function"]["name"]: each["function"] for each in seen}
     assert set(by_name) == {"whisper", *(tool.name for tool in TOOLS)}
     assert by_name["whisper"]["description"] == "Says it quietly."

@@ -1,5 +1,6 @@
 """The offline model beyond the first round: other shops' tools, results, failures, its words."""
 
+import itertools
 import json
 import re
 from typing import Any
@@ -62,9 +63,10 @@ POLICY = function(
     "A section of the shop's policy.",
     topic={"type": "string", "enum": ["returns", "delivery", "contact"]},
 )
+INVOICE = function("get_invoice", "The invoice of one order.", order_id=NUMBER)
 STORES = function("store_hours", "When the stores are open.")
 GIFT = function("gift_card_balance", "What is left on a gift card.", card_secret=NUMBER)
-OTHERS = [*TOOLS, WARRANTY, POLICY, STORES, GIFT]
+OTHERS = [*TOOLS, WARRANTY, INVOICE, POLICY, STORES, GIFT]
 
 
 @pytest.mark.parametrize(
@@ -77,6 +79,9 @@ OTHERS = [*TOOLS, WARRANTY, POLICY, STORES, GIFT]
             OTHERS,
             [("get_delivery", {"order_id": "A-17"}), ("get_warranty", {"order_id": "B-21"})],
         ),
+        ("How long is the warranty on A?", OTHERS, [("get_warranty", {"order_id": "A"})]),
+        ("bill for A", OTHERS, [("get_invoice", {"order_id": "A"})]),
+        ("Where is my invoice?", OTHERS, []),
         ("What is your returns policy?", OTHERS, [("get_policy", {"topic": "returns"})]),
         ("How long can I return this?", OTHERS, [("get_policy", {"topic": "returns"})]),
         ("What are the store hours?", OTHERS, [("store_hours", {})]),
@@ -158,18 +163,29 @@ async def test_cards_name_fields_in_the_words_of_the_question() -> None:
     first = await respond(items)
     data = {"order_id": "A-17", "status": "packed", "total": "58.40", "currency": "USD", "note": ""}
     last = await answer([*items, *first, came(calls_in(first)[0], data)])
-    text = "Order {order_id} is {status}. It comes to {total}."
+    text = "Order {order_id} is {status}. Total: {total}."
     assert last["cards"] == [{"call_id": calls_in(first)[0]["call_id"], "text": text}]
 
 
-async def test_required_placeholders_of_an_unknown_tool_are_all_there() -> None:
+async def test_an_unknown_tool_speaks_in_its_own_words() -> None:
     about = "How long the guarantee lasts. Card placeholders: required {order_id}, {until}."
     tool = function("get_warranty", about, order_id=NUMBER)
     items = [said("What is the warranty of A-17?")]
     first = await respond(items, [tool])
     data = {"order_id": "A-17", "until": "2027-01-31"}
     last = await answer([*items, *first, came(calls_in(first)[0], data)], tools=[tool])
-    assert last["cards"][0]["text"] == "{order_id} {until}"
+    assert last["cards"][0]["text"] == ""
+
+
+async def test_two_cards_of_one_order_say_its_status_once() -> None:
+    items = [said("Everything you know about A-17")]
+    first = await respond(items)
+    data = {"order_id": "A-17", "status": "packed", "parcels": [{"carrier": "Harborline"}]}
+    last = await answer([*items, *first, *(came(call, data) for call in calls_in(first))])
+    assert sorted(card["text"] for card in last["cards"]) == [
+        "Order {order_id} is {status}.",
+        "The parcels of order {order_id}: {parcels}.",
+    ]
 
 
 async def test_a_failed_result_gets_a_card_without_words() -> None:
@@ -246,6 +262,6 @@ def test_what_it_says_states_no_fact(name: str) -> None:
 
 def test_the_words_of_its_cards_state_no_fact() -> None:
     for words in english().data["cards"].values():
-        texts = [words["head"], words["tail"], *words["full"], *words.get("parts", {}).values()]
-        literal = " ".join(texts)
+        parts = itertools.chain.from_iterable(words.get("parts", {}).values())
+        literal = " ".join([words["head"], words["tail"], *words["full"], *parts])
         assert card_allows(re.sub(r"\{\w+\}", " ", literal), locale("en"), [])

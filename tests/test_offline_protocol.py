@@ -19,6 +19,8 @@ from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import BaseModel, TypeAdapter
 
 from offline_model import OfflineTransport
+from offline_model.errors import ApiRefusal
+from offline_model.store import ResponseStore
 
 URL = "http://offline.invalid/v1"
 QUESTION = "When does A-17 arrive and what did I pay for B-21?"
@@ -130,8 +132,18 @@ async def test_usage_is_counted_once(model: Any, ask: Any) -> None:
     usage = (await ask(model, [HumanMessage(QUESTION)])).usage_metadata
     assert usage["input_tokens"] > 100
     assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
-    assert usage["output_token_details"]["reasoning"] == 0
+    assert 0 < usage["output_token_details"]["reasoning"] < usage["output_tokens"]
     assert usage["input_token_details"]["cache_read"] == 0
+
+
+@pytest.mark.parametrize("ask", [invoked, streamed])
+async def test_reasoning_comes_encrypted_and_is_taken_back(model: Any, ask: Any) -> None:
+    first = await ask(model, [HumanMessage(QUESTION)])
+    kinds = [block["type"] for block in first.content]
+    assert kinds == ["reasoning", "function_call", "function_call"]
+    assert first.content[0]["encrypted_content"]
+    last = await ask(model, [HumanMessage(QUESTION), first, *results(first)])
+    assert Answer.model_validate_json(last.text).cards
 
 
 async def test_many_requests_at_once_do_not_mix(model: Any) -> None:
@@ -173,6 +185,24 @@ def call(call_id: str = "call_1", **more: Any) -> Item:
 def output(call_id: str = "call_1", **more: Any) -> Item:
     told = {"type": "function_call_output", "call_id": call_id}
     return {**told, "output": json.dumps(ok("A-17")), **more}
+
+
+def thought(**more: Any) -> Item:
+    return {"type": "reasoning", "id": f"rs_{'a' * 32}", "summary": [], **more}
+
+
+async def answered(client: httpx2.AsyncClient, *items: Any, **more: Any) -> Item:
+    response = await client.post("/responses", json=request(*items, **more))
+    assert response.status_code == 200, response.text
+    body: Item = response.json()
+    return body
+
+
+async def refusal(client: httpx2.AsyncClient, *items: Any, **more: Any) -> Item:
+    response = await client.post("/responses", json=request(*items, **more))
+    assert response.status_code in (400, 404), response.text
+    error: Item = response.json()["error"]
+    return error
 
 
 async def events(client: httpx2.AsyncClient, sent: Item) -> list[Item]:
@@ -383,6 +413,21 @@ REFUSED: dict[str, tuple[Item, str]] = {
         request(user(), previous_response_id="resp_9"),
         "Previous response with id 'resp_9' not found.",
     ),
+    "a conversation that goes on from a response, and is not to be kept": (
+        request(user(), previous_response_id="resp_9", store=False),
+        "Unsupported value: 'store' is not supported with 'previous_response_id' when it is false. "
+        "A conversation goes on from a response that was kept; send the whole input instead.",
+    ),
+    "reasoning that cannot be read": (
+        request(user(), thought(encrypted_content="x"), user()),
+        f"The encrypted content for item rs_{'a' * 32} could not be verified. Reason: Encrypted "
+        "content could not be decrypted or parsed.",
+    ),
+    "an item without the reasoning that led to it": (
+        request(user(), call(id=f"fc_{'a' * 32}01234567"), output()),
+        f"Item 'fc_{'a' * 32}01234567' of type 'function_call' was provided without its required "
+        f"'reasoning' item: 'rs_{'a' * 32}'.",
+    ),
     "an unknown parameter": (request(user(), tool_chioce=1), "Unknown parameter: 'tool_chioce'."),
     "a parameter of another type": (
         request(user(), temperature="warm"),
@@ -408,6 +453,87 @@ async def test_a_malformed_request_is_refused(
     assert (response.status_code, error["message"]) == (400, message)
     assert error["type"] == "invalid_request_error"
     assert set(error) == {"message", "type", "param", "code"}
+
+
+# What is kept: `previous_response_id`.
+
+
+async def test_a_conversation_goes_on_from_the_response_before(client: httpx2.AsyncClient) -> None:
+    first = await answered(client, user())
+    told = [
+        output(item["call_id"], output=json.dumps(ok(json.loads(item["arguments"])["order_id"])))
+        for item in first["output"]
+    ]
+    last = await answered(client, *reversed(told), previous_response_id=first["id"])
+    later = await answered(client, user("and the first one?"), previous_response_id=last["id"])
+    assert last["previous_response_id"] == first["id"]
+    assert "B-21 is packed" in last["output"][0]["content"][0]["text"]
+    assert json.loads(later["output"][0]["arguments"]) == {"order_id": "A-17"}
+    assert later["usage"]["input_tokens"] > first["usage"]["input_tokens"]
+
+
+async def test_a_conversation_may_go_on_twice_from_one_response(client: httpx2.AsyncClient) -> None:
+    first = await answered(client, user("status of A-17?"))
+    told = output(first["output"][0]["call_id"])
+    for _ in range(2):
+        again = await answered(client, told, previous_response_id=first["id"])
+        assert again["output"][0]["type"] == "message"
+
+
+async def test_a_call_of_a_kept_response_must_be_answered(client: httpx2.AsyncClient) -> None:
+    first = await answered(client, user())
+    open_call, other = (item["call_id"] for item in first["output"])
+    for items in ([output(other)], [user("and?")], [output(other), user("and?")]):
+        error = await refusal(client, *items, previous_response_id=first["id"])
+        assert error["message"] == f"No tool output found for function call {open_call}."
+
+
+@pytest.mark.parametrize("what", ["tools", "instructions"])
+async def test_neither_tools_nor_instructions_are_kept(
+    client: httpx2.AsyncClient, what: str
+) -> None:
+    first = await answered(client, user("status of A-17?"))
+    told = output(first["output"][0]["call_id"])
+    error = await refusal(client, told, previous_response_id=first["id"], **{what: None})
+    assert error["message"].endswith(f"{what} must be sent again with every request.")
+
+
+async def test_what_was_not_to_be_kept_is_not_found(client: httpx2.AsyncClient) -> None:
+    first = await answered(client, user("hello"), store=False)
+    error = await refusal(client, user("and?"), previous_response_id=first["id"])
+    assert (error["code"], error["param"]) == (
+        "previous_response_not_found",
+        "previous_response_id",
+    )
+
+
+async def test_the_oldest_response_is_forgotten_first() -> None:
+    store = ResponseStore(most=2)
+    for number in range(3):
+        store.keep(f"resp_{number}", [user()])
+    assert len(store.conversation("resp_2")) == len(store.conversation("resp_1")) == 1
+    with pytest.raises(ApiRefusal, match="'resp_0' not found"):
+        store.conversation("resp_0")
+
+
+async def test_reasoning_of_a_response_that_was_not_kept_is_not_found_by_its_id(
+    client: httpx2.AsyncClient,
+) -> None:
+    for store, found in ((True, True), (False, False)):
+        first = await answered(client, user(), store=store, reasoning={"effort": "low"})
+        told = [output(item["call_id"]) for item in first["output"][1:]]
+        sent = request(user(), *first["output"], *told)
+        response = await client.post("/responses", json=sent)
+        assert (response.status_code == 200) is found
+        assert found or "Items are not persisted" in response.text
+
+
+async def test_reasoning_stands_before_what_it_led_to(client: httpx2.AsyncClient) -> None:
+    first = await answered(client, user(), reasoning={"effort": "low"})
+    reasoned, *calls = first["output"]
+    told = [output(item["call_id"]) for item in calls]
+    error = await refusal(client, user(), *calls, *told, reasoned)
+    assert error["message"].endswith("without its required following item.")
 
 
 async def test_a_body_that_is_no_json_is_refused(client: httpx2.AsyncClient) -> None:

@@ -172,8 +172,9 @@ def _read_url(url: str) -> URL:
     with suppress(ArgumentError):
         parsed = make_url(url)
         backend = parsed.get_backend_name()
-        named = backend != "sqlite" or parsed.database not in (None, "", ":memory:")
-        if backend in _DRIVERS and named:
+        named = not (parsed.database or ":memory:").startswith((":memory:", "file:"))
+        plain = named and not parsed.query
+        if backend in _DRIVERS and (plain or backend != "sqlite"):
             return parsed
     raise DatabaseProblem(
         "The database URL cannot be used: it names no file and no server that is known here. "

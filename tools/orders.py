@@ -1,13 +1,13 @@
 """The demo shop's read tools. Each answers from the customer's own view of the shop.
 
-What they return is what a card may show: every field is a placeholder by its plain name, and
-`line` is how one entry of a list reads.
+What they return is what a card may show: every field is a placeholder by its plain name. How a
+card and an entry of a list read stands in `tools/locales`, for each language.
 """
 
 from collections import defaultdict
 from datetime import date
 from decimal import Decimal
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Self
 
 from pydantic import BaseModel, Field
 
@@ -17,8 +17,6 @@ from tools.tool import Context, tool
 
 
 class ItemView(BaseModel):
-    line: ClassVar[str] = "{quantity} × {name} at {price}"
-
     sku: str
     name: str
     quantity: int
@@ -42,10 +40,6 @@ class OrderView(BaseModel):
 
 
 class ParcelView(BaseModel):
-    line: ClassVar[str] = (
-        "{carrier} {tracking_number}, promised for {promised_date} (delivery time: {days} days)"
-    )
-
     carrier: str
     tracking_number: str
     promised_date: date
@@ -67,8 +61,6 @@ class DeliveryView(BaseModel):
 
 
 class OrderLine(BaseModel):
-    line: ClassVar[str] = "{order_id}: {status}, placed on {placed_on}, {total}"
-
     order_id: str
     status: OrderStatus
     placed_on: date
@@ -85,8 +77,6 @@ class OrderList(BaseModel):
 
 
 class Total(BaseModel):
-    line: ClassVar[str] = "{total}"
-
     total: Decimal
     currency: str
 
@@ -106,8 +96,7 @@ class Comparison(BaseModel):
     subject="order_id",
     limit=16,
     required=("order_id", "status"),
-    sentence="Order {order_id} is {status}. It was placed on {placed_on}"
-    " and comes to {total}: {items}.",
+    sentence="Order {order_id}: {status}, {total}.",
 )
 async def get_order(ctx: Context, order_id: OrderId) -> OrderView:
     """One order of the customer: status, date, total, items, address, note. Not its delivery."""
@@ -121,7 +110,7 @@ async def get_order(ctx: Context, order_id: OrderId) -> OrderView:
     subject="order_id",
     limit=16,
     required=("order_id", "parcels"),
-    sentence="Order {order_id} is {status}. Parcels: {parcels}.",
+    sentence="Order {order_id}: {status}. Parcels: {parcels}.",
 )
 async def get_delivery(ctx: Context, order_id: OrderId) -> DeliveryView:
     """The delivery of one order: parcels with carrier, tracking number, promised date, days."""
@@ -150,8 +139,7 @@ async def list_orders(ctx: Context) -> OrderList:
 @tool(
     limit=16,
     required=("order_ids",),
-    sentence="Orders {order_ids} together: {totals}. First to arrive: {earliest_order_id}"
-    " ({earliest_date}). Last to arrive: {latest_order_id} ({latest_date}).",
+    sentence="Orders {order_ids} together: {totals}.",
 )
 async def compare_orders(
     ctx: Context, order_ids: Annotated[list[OrderId], Field(min_length=1, max_length=50)]

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from string import Formatter
-from typing import Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, Self, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -42,7 +42,7 @@ class Context:
 
 
 class BadDeclaration(TypeError):
-    """A tool is declared in a way that contradicts its function; the message says how."""
+    """A tool, or a file that it stands on, contradicts itself; the message says how."""
 
 
 class InvalidArguments(Exception):
@@ -70,6 +70,34 @@ class Tool:
     card: Card = "always"
     cost: Decimal | None = None
     needs_customer: bool = True
+
+
+_VERBATIM = "verbatim"
+Verbatim = Annotated[str, _VERBATIM]
+"""A field that holds a text of the shop's own files: a card shows it word for word, alone, with its
+lines as they are. Any other text may come from outside and is put on one line."""
+
+
+class Translated(BaseModel):
+    """A result whose texts exist in several languages; a card shows those of the answer's own.
+
+    translations: by language, the fields that read otherwise there.
+    """
+
+    translations: dict[str, dict[str, str]] = {}
+
+    def spoken(self, language: str) -> Self:
+        """The result as it reads in a language; as it is where there is no translation."""
+        return self.model_copy(update=self.translations.get(language, {}))
+
+
+def card_fields(returns: type[BaseModel]) -> set[str]:
+    """The fields of a result that a card may name."""
+    return set(returns.model_fields) - set(Translated.model_fields)
+
+
+def is_verbatim(returns: type[BaseModel], field: str) -> bool:
+    return _VERBATIM in returns.model_fields[field].metadata
 
 
 def placeholders(template: str) -> set[str]:
@@ -151,7 +179,8 @@ def _models(function: Callable[..., Any]) -> tuple[type[BaseModel], type[BaseMod
 def _description(
     function: Callable[..., Any], required: tuple[str, ...], returns: type[BaseModel]
 ) -> str:
-    optional = [name for name in returns.model_fields if name not in required]
+    named = card_fields(returns) - set(required)
+    optional = [name for name in returns.model_fields if name in named]
     return (
         f"{inspect.cleandoc(function.__doc__ or '')}\n\n"
         f"Card placeholders: required {_braced(required)}; optional {_braced(optional)}."

@@ -1,5 +1,6 @@
 """The answer: the model's words where they are allowed, the shop's values everywhere else."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -12,10 +13,12 @@ from agent.answer.cards import Record, Spoken, records
 from agent.answer.draft import Draft
 from agent.answer.render import card_text, fields_in, fill, literal_words, plain_text
 from agent.answer.words import FreeWords, card_allows
-from agent.calls import Failure, ToolCall, ToolResult
+from agent.calls import Failure, ToolCall, ToolError, ToolResult
 from agent.state import Results
-from tools.locales import DEFAULT, Locale, clean, locale
-from tools.tool import Tool
+from tools.locales import DEFAULT, Locale, clean, guess, has_file, locale, plainly
+from tools.tool import Tool, Translated, card_fields, is_verbatim
+
+TEMPLATE_LIMIT = 2000  # characters of one card's text
 
 
 class Card(TypedDict):
@@ -65,9 +68,13 @@ class Composer:
 
     def compose(self, material: Material) -> Answer:
         draft = drafts.read(material.draft) if material.draft is not None else None
-        speech = locale(draft.locale if draft else DEFAULT)
+        if draft is not None and not has_file(draft.locale):
+            draft = drafts.wordless(draft)  # nothing here can check what it says
+        speech = locale(draft.locale if draft else guess(material.question) or DEFAULT)
         spoken = Spoken(records(material.calls, material.results), self.tools)
-        binder = _Binder(self.tools, speech, spoken, material.earlier)
+        ok = [json.dumps(r.result["data"]) for r in spoken.records if r.ok]
+        said = _squeezed(" ".join([material.question, *material.named, *ok]))
+        binder = _Binder(self.tools, speech, spoken, material.earlier, said)
         cards = binder.cards(draft)
         parts = [card["text"] for card in cards]
         if draft is not None:
@@ -122,6 +129,7 @@ class _Binder:
     speech: Locale
     spoken: Spoken
     earlier: Mapping[str, ToolResult]
+    said: str  # by the customer; a failure names nothing that only the model has said
 
     def cards(self, draft: Draft | None) -> list[Card]:
         """The model's cards in its order, then a default card for every result without one."""
@@ -167,18 +175,20 @@ class _Binder:
         if tool is None or tool.returns is None:
             return _made(result, plain_text(result["data"]), {}, "default")
         data = tool.returns.model_validate(result["data"])
+        if isinstance(data, Translated):
+            data = data.spoken(self.speech.name)
         usable = self._usable(template, tool, result)
-        text = template if usable else self._default(tool)
-        values = {name: result["data"][name] for name in fields_in(text)}
-        return _made(
-            result,
-            _tidy(card_text(text, data, self.speech)),
-            values,
-            "model" if usable else "default",
-        )
+        text = template if usable else self._default(tool, data)
+        values = data.model_dump(mode="json", include=set(fields_in(text)))
+        try:
+            shown = _tidy(card_text(text, data, self.speech))
+        except (ArithmeticError, ValueError):  # a number that no language has a form for
+            error = ToolError(kind="service_error", message="A value cannot be shown.")
+            return _made(result, self._failure({**result, "error": error}), {}, "default")
+        return _made(result, shown, values, "model" if usable else "default")
 
-    def _default(self, tool: Tool) -> str:
-        return self.speech.sentence("cards", tool.name) or tool.sentence
+    def _default(self, tool: Tool, data: object) -> str:
+        return self.speech.sentence("cards", tool.name, data) or tool.sentence
 
     def _usable(self, template: str, tool: Tool, result: ToolResult) -> bool:
         assert tool.returns is not None
@@ -187,27 +197,29 @@ class _Binder:
         others = {r.result["subject"] for r in self.spoken.records} - {result["subject"], ""}
         return (
             bool(fields)
-            and set(tool.required) <= fields <= set(tool.returns.model_fields)
+            and len(template) <= TEMPLATE_LIMIT
+            and set(tool.required) <= fields <= card_fields(tool.returns)
             and not {"{", "}"} & set(literal)
+            and not (literal.strip() and any(is_verbatim(tool.returns, name) for name in fields))
             and card_allows(literal, self.speech, others)
         )
 
     def _failure(self, result: ToolResult) -> str:
         kind, message = result["error"]["kind"], result["error"]["message"]
-        what = self._what(result)
-        bare = f"{kind}_bare" if not result["subject"] else kind
-        sentence = self.speech.sentence("error", bare) or _required(self.speech, "error", kind)
-        subject = self.speech.value(result["subject"])
+        subject = result["subject"] if _squeezed(result["subject"]) in self.said else ""
+        form = kind if subject else f"{kind}_unnamed" if result["subject"] else f"{kind}_bare"
+        sentence = self.speech.sentence("error", form) or _required(self.speech, "error", kind)
+        what, subject = self._what(result, subject), self.speech.value(subject)
         words = {"subject": subject, "message": self.speech.value(message)}
         return fill(sentence, {**words, "what": fill(what, words)})
 
-    def _what(self, result: ToolResult) -> str:
+    def _what(self, result: ToolResult, subject: str) -> str:
         """What a call was about, in words; a name that the model made up is not repeated."""
         general = _required(self.speech, "what", "one_thing")
         if result["tool"] not in self.tools:
             return general
         what = self.speech.sentence("what", result["tool"]) or result["tool"].replace("_", " ")
-        return general if "{subject}" in what and not result["subject"] else what
+        return general if "{subject}" in what and not subject else what
 
 
 def _made(
@@ -223,9 +235,15 @@ def _made(
     )
 
 
+def _squeezed(text: str) -> str:
+    """Letters and digits alone, in which "a 17" holds "A-17"."""
+    return "".join(c for c in plainly(text) if c.isalnum())
+
+
 def _tidy(text: str) -> str:
     """A list that stands on lines of its own leaves the sentence's full stop behind."""
-    return "\n".join(line.rstrip() for line in text.strip().splitlines() if line.strip(" ."))
+    lines = [line.rstrip() for line in text.strip().split("\n")]
+    return "\n".join(line for line in lines if line.strip(" .。") or not line)
 
 
 def _key(record: Record) -> str:

@@ -7,14 +7,24 @@ from typing import Any, Literal, get_origin
 from pydantic import BaseModel
 
 from tools.locales import Locale, clean
+from tools.tool import is_verbatim
 
 PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+FILLED = re.compile(PLACEHOLDER.pattern + r"(\.?)")
 TEXT_LIMIT = 4000
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """Puts each value in its placeholder in one pass: braces inside a value stay what they are."""
-    return PLACEHOLDER.sub(lambda match: values[match[1]], template)
+    """Puts each value in its placeholder in one pass: braces inside a value stay what they are.
+
+    A value that ends in a full stop ("2026 г.") is not given another one.
+    """
+
+    def put(match: re.Match[str]) -> str:
+        value, stop = values[match[1]], match[2]
+        return value if value.endswith(".") else value + stop
+
+    return FILLED.sub(put, template)
 
 
 def fields_in(template: str) -> list[str]:
@@ -44,14 +54,16 @@ def _shown(name: str, data: BaseModel, locale: Locale) -> str:
         return _listed([_entry(entry, locale) for entry in value], locale)
     if isinstance(value, str) and get_origin(field.annotation) is Literal:
         return locale.enumeration(name, value)
+    if is_verbatim(type(data), name):
+        return str(value)
     return locale.value(value, getattr(data, "currency", None))
 
 
 def _entry(entry: object, locale: Locale) -> str:
     if not isinstance(entry, BaseModel):
         return locale.value(entry)
-    english = getattr(type(entry), "line", "")
-    return card_text(locale.sentence("lines", type(entry).__name__) or english, entry, locale)
+    line = locale.sentence("lines", type(entry).__name__, entry)
+    return card_text(line or str(getattr(type(entry), "line", "")), entry, locale)
 
 
 def _listed(entries: list[str], locale: Locale) -> str:
@@ -61,5 +73,5 @@ def _listed(entries: list[str], locale: Locale) -> str:
     if len(entries) == 1:
         return entries[0]
     if all(len(entry) <= 20 for entry in entries):
-        return ", ".join(entries)
+        return str(locale.data["values"]["comma"]).join(entries)
     return "".join(f"\n- {entry}" for entry in entries) + "\n"

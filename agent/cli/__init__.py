@@ -14,6 +14,8 @@ COMMANDS = {
     "ask": "agent.cli.ask:ask",
     "chat": "agent.cli.ask:chat",
     "orders": "agent.cli.orders:orders",
+    "check-model": "agent.cli.check_model:check_model",
+    "evals": "evals.cli:evals",
 }
 
 
@@ -50,7 +52,9 @@ def main(arguments: list[str] | None = None) -> Any:
     except (click.Abort, KeyboardInterrupt):
         _say("Stopped. Nothing more was done.")
         sys.exit(130)
-    except Exception as error:
+    except SystemExit:
+        raise
+    except BaseException as error:
         if "--traceback" in arguments:
             raise
         _say(*_sentence(error))
@@ -66,7 +70,7 @@ def _check_encoding(arguments: list[str]) -> None:
             raise click.UsageError(f"Argument {place} is not text in this locale.") from None
 
 
-def _sentence(error: Exception) -> tuple[str, ...]:
+def _sentence(error: BaseException) -> tuple[str, ...]:
     if _exit_code(error) == 2:
         return (str(error),)
     return (
@@ -75,7 +79,7 @@ def _sentence(error: Exception) -> tuple[str, ...]:
     )
 
 
-def _exit_code(error: Exception) -> int:
+def _exit_code(error: BaseException) -> int:
     from agent.problems import Problem
     from tools.database import DatabaseProblem
     from tools.tool import BadDeclaration

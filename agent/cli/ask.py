@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import os
+import sys
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,7 +23,7 @@ thread_option = click.option("--thread", help="The conversation to go on with.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole turn as one JSON object.")
 def ask(text: str, customer: str | None, thread: str | None, as_json: bool) -> int:
     """Ask one question and print the answer."""
-    return asyncio.run(_ask(text, customer, thread, as_json))
+    return _run(_ask(text, customer, thread, as_json))
 
 
 @click.command()
@@ -41,6 +44,24 @@ def chat(customer: str | None, thread: str | None) -> int:
         finally:
             runner.run(opened.__aexit__(None, None, None))
     return 0
+
+
+def _run(command: Coroutine[Any, Any, int]) -> int:
+    """Runs a command to its end, which a tool that ignores being cancelled does not hold up."""
+    with asyncio.Runner() as runner:
+        code = runner.run(command)
+        if runner.run(_something_runs_on()):
+            sys.stdout.flush()
+            os._exit(code)
+    return code
+
+
+async def _something_runs_on() -> bool:
+    """Whether something was left behind that does not end within a second of being told to."""
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    return bool(left) and bool((await asyncio.wait(left, timeout=1))[1])
 
 
 async def _ask(text: str, customer: str | None, thread: str | None, as_json: bool) -> int:

@@ -3,8 +3,12 @@
 import asyncio
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from tools.database import Database
 
 
 @click.group()
@@ -27,13 +31,25 @@ def list_(as_json: bool) -> int:
     return asyncio.run(_list(as_json))
 
 
-async def _import(file: Path, empty: bool) -> int:
+def _database() -> "Database":
     from agent import settings
     from agent.problems import Problem
     from agent.store import open_database
+
+    chosen = settings.load()
+    if chosen.shop_url is not None:
+        raise Problem(
+            "The orders are in the shop that SUPPORT_SHOP_URL names, and only there. Nothing was"
+            " done here."
+        )
+    return open_database(chosen.database_url)
+
+
+async def _import(file: Path, empty: bool) -> int:
+    from agent.problems import Problem
     from tools.shop.importer import ImportProblem, NotEmpty, import_shop, read_shop_file
 
-    database = open_database(settings.load().database_url)
+    database = _database()
     try:
         shop_file = await asyncio.to_thread(read_shop_file, file)
         done = await import_shop(database, shop_file, empty=empty)
@@ -54,11 +70,9 @@ async def _import(file: Path, empty: bool) -> int:
 
 
 async def _list(as_json: bool) -> int:
-    from agent import settings
-    from agent.store import open_database
     from tools.shop.sql import SqlShop
 
-    database = open_database(settings.load().database_url)
+    database = _database()
     try:
         found = await SqlShop(database).all_orders()
     finally:

@@ -1,5 +1,6 @@
 """A customer's conversations on this machine: the graph, the threads between commands."""
 
+import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -11,16 +12,21 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from sqlalchemy import make_url
 
+from agent import tracing
+from agent.cli.door import door
 from agent.graph import Graph, build_graph
 from agent.identity import stated
 from agent.journal import ThreadJournal
+from agent.plain import is_text
 from agent.problems import Problem, check_question
 from agent.report import report
 from agent.settings import Settings
 from agent.store import open_database
+from agent.wire.connect import connect
 from tools.database import Database
+from tools.failures import ToolFailure
+from tools.shop import close_shop, open_shop
 from tools.shop.protocol import Shop
-from tools.shop.sql import SqlShop
 
 Watch = Callable[[dict[str, Any]], None]
 
@@ -31,6 +37,7 @@ class Session:
 
     graph: Graph
     database: Database
+    file: str
     customer: str
 
     async def thread(self, wanted: str | None) -> str:
@@ -46,10 +53,24 @@ class Session:
         check_question(text)
         config: Any = {"configurable": {"thread_id": thread}}
         question: Any = {"messages": [HumanMessage(text)]}
-        with self.database.problems():
-            async for event in self.graph.astream(question, config, stream_mode="custom"):
+        async with door(self.file, thread):
+            with self.database.problems():
+                state = await self._run(question, config, watch)
+        if not state.get("answer"):
+            raise Problem("The turn waits for something that this command cannot answer.")
+        return report(thread, state)
+
+    async def _run(self, question: Any, config: Any, watch: Watch) -> dict[str, Any]:
+        """The state that this run left. The thread's newest may be another's that ran meanwhile."""
+        state: dict[str, Any] = {}
+        modes: Any = ["custom", "values"]
+        stream: Any = self.graph.astream(question, config, stream_mode=modes)
+        async for mode, event in stream:
+            if mode == "custom":
                 watch(event)
-            return report(thread, (await self.graph.aget_state(config)).values)
+            else:
+                state = event
+        return state
 
 
 @asynccontextmanager
@@ -58,37 +79,49 @@ async def open_session(
 ) -> AsyncIterator[Session]:
     """Opens the database and the threads. Raises Problem for a customer that the shop lacks."""
     who = settings.customer if customer is None else customer
+    if not is_text(who):
+        raise Problem("The customer's id is not text. Nothing was asked.")
+    tracing.install(settings)
+    model = connect(settings)
     database = open_database(settings.database_url)
+    shop = shop or open_shop(database, settings.shop_url, settings.shop_token)
     try:
-        shop = shop or SqlShop(database)
-        if await shop.customer(who) is None:
-            raise Problem(
-                f"The shop has no customer {who!r}; name one with --customer or SUPPORT_CUSTOMER."
-                " Nothing was asked."
-            )
-        async with _saver(database, settings) as saver:
+        await _check_customer(shop, who)
+        await database.prepare()
+        async with aiosqlite.connect(_file(settings), timeout=10) as connection:
+            saver = AsyncSqliteSaver(connection)
             graph = build_graph(
+                model=model,
                 checkpointer=saver,
                 database=database,
                 shop=shop,
                 identity=stated(who),
                 settings=settings,
             )
-            yield Session(graph, database, who)
+            yield Session(graph, database, _file(settings), who)
     finally:
+        await close_shop(shop)
         await database.close()
+        await asyncio.to_thread(tracing.flush)
 
 
-@asynccontextmanager
-async def _saver(database: Database, settings: Settings) -> AsyncIterator[AsyncSqliteSaver]:
+async def _check_customer(shop: Shop, who: str) -> None:
+    try:
+        customer = await shop.customer(who)
+    except ToolFailure as failure:
+        raise Problem(
+            f"{failure.message} Nothing was asked; see SUPPORT_SHOP_URL and SUPPORT_SHOP_TOKEN."
+        ) from None
+    if customer is None:
+        raise Problem(
+            f"The shop has no customer {who!r}; name one with --customer or SUPPORT_CUSTOMER."
+            " Nothing was asked."
+        )
+
+
+def _file(settings: Settings) -> str:
     """Checkpoints live in the same SQLite file as the shop and the journal."""
     url = make_url(settings.database_url)
-    if url.query:
-        raise Problem(
-            "A SQLite database takes no options (SUPPORT_DATABASE_URL). Nothing was done."
-        )
     if url.get_backend_name() != "sqlite":
         raise Problem("The command line keeps its threads in SQLite; set a sqlite:/// database.")
-    await database.prepare()
-    async with aiosqlite.connect(str(url.database), timeout=10) as connection:
-        yield AsyncSqliteSaver(connection)
+    return str(url.database)

@@ -19,6 +19,8 @@ def check(messages: Sequence[AnyMessage]) -> None:
         raise BrokenHistory("The history does not begin with the customer's message.")
     rest = iter(messages)
     for message in rest:
+        if not isinstance(message, HumanMessage | AIMessage | ToolMessage):
+            raise BrokenHistory(f"A {message.type} message has no place in a history.")
         if isinstance(message, ToolMessage):
             raise BrokenHistory(f"A result stands without its call: {message.tool_call_id}.")
         if isinstance(message, AIMessage) and message.tool_calls:

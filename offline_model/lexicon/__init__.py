@@ -1,15 +1,18 @@
-"""The words of a language, read once from its file."""
+"""The words of the languages that the offline model reads, each in a file of its own."""
 
 import re
 import tomllib
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+WORD = r"(?<![\w-])[^\W\d_]+(?![\w-])"  # and no part of an id, such as "ES-501"
 FIRST_MARK = 0xE000  # characters of private use stand for ids in a sentence
 ID = "[\ue000-\uf8ff]"
+SPACELESS = "[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"  # scripts that put no spaces between words
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,6 @@ class Topic:
     `also` another topic that a facet asks about as well.
     """
 
-    name: str
     tool: str
     facets: dict[str, list[str]]
     weak: Sequence[str] = ()
@@ -51,20 +53,22 @@ Marks = Sequence[tuple[Mark, re.Pattern[str]]]
 
 
 class Lexicon:
-    """One language. `data` is its file as it stands, `known` every word in it that it listens for;
-    what is looked up often is prepared here."""
+    """The words of one language, and below them those of others that people mix with it.
 
-    def __init__(self, text: str) -> None:
-        self.data = data = tomllib.loads(text)
+    `data` holds the files as they stand, `known` every word that they listen for; what is looked
+    up often is prepared here.
+    """
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.data = data
         self.locale: str = data["locale"]
         self.says: dict[str, list[str]] = data["says"]
         self.ids = {name: frozenset(words) for name, words in data["ids"].items()}
-        self.topics = {entry["name"]: Topic(**entry) for entry in data["topic"]}
-        self.requests: dict[str, str] = {entry["name"]: entry["tool"] for entry in data["request"]}
-        phrases = re.sub("(?m)^#.*", "", text.partition("[says]")[0])
-        self.known = frozenset(re.findall(r"[^\W\d_]+", phrases))
+        self.topics = {name: Topic(**entry) for name, entry in data["topic"].items()}
+        self.requests = {name: entry["tool"] for name, entry in data["request"].items()}
+        self.known: frozenset[str] = frozenset(data["known"])
         self.rewrites = [
-            (re.compile(rf"(?<!\S){_with_ids(pattern)}"), replacement)
+            (re.compile(rf"(?<!\S){_regex(pattern)}"), replacement)
             for pattern, replacement in data["words"]["rewrites"]
         ]
         self.exclusions, self.slips, self.lists = _id_patterns(data["ids"], data["words"]["adding"])
@@ -80,7 +84,7 @@ class Lexicon:
         first = [pair for pair in more if pair[0].kind != "weak"]
         last = [pair for pair in more if pair[0].kind == "weak"]
         found = [
-            Hit(mark, match.start(), match.end())
+            Hit(mark, match.start(), match.start() + len(match[0].rstrip()))
             for mark, pattern in (*first, *self._marks, *last)
             if mark.name not in without
             for match in pattern.finditer(sentence + " ")
@@ -91,6 +95,9 @@ class Lexicon:
                 kept.append(hit)
         return sorted(kept, key=lambda hit: hit.start)
 
+    def hears(self, word: str) -> bool:
+        return word in self.known or bool(self.hits(word))
+
     def words_of(self, topic: str, facets: Iterable[str]) -> set[str]:
         """The words of some facets of a topic (of all, if none is named) and its weak ones, to
         find the tool of another shop that is about it."""
@@ -100,26 +107,74 @@ class Lexicon:
         return set(re.findall(r"[^\W\d_]{4,}", " ".join([*phrases, *about.weak])))
 
 
-@cache
 def english() -> Lexicon:
-    """The English lexicon."""
-    return Lexicon(Path(__file__).with_name("en.toml").read_text(encoding="utf-8"))
+    return lexicon("en")
+
+
+@cache
+def lexicon(*languages: str) -> Lexicon:
+    """The lexicon that speaks the first of these languages and reads all of them and English."""
+    data = FILES["en"]
+    for name in (*reversed(languages[1:]), languages[0]):
+        own = FILES[name]
+        if own is not data:
+            data = _laid_over(data, own) | {part: own[part] for part in ("locale", "says", "cards")}
+    return Lexicon(data)
+
+
+def spoken(text: str) -> list[str]:
+    """The languages in a text, most words first; none where it is in none that has a file."""
+    plain = folded(text).lower()
+    scores = {name: _score(plain, data["language"]) for name, data in FILES.items()}
+    found = sorted(filter(scores.__getitem__, scores), key=lambda name: -scores[name])
+    return found or _heard(re.findall(WORD, plain))
+
+
+def _heard(words: list[str]) -> list[str]:
+    """The language that has most of some words, where English has less of them."""
+    written_alike = [name for name in FILES if "word" not in FILES[name]["language"]]
+    missed = {name: sum(not lexicon(name).hears(word) for word in words) for name in written_alike}
+    best = min(missed, key=lambda name: missed[name])
+    return [best] if missed[best] < missed["en"] and 2 * missed[best] <= len(words) else []
+
+
+def _score(plain: str, language: dict[str, Any]) -> int:
+    """How many words of a language, by its script or else by words that only it has."""
+    if re.search(language.get("never", "(?!)"), plain):
+        return 0
+    found = re.findall(language.get("word", WORD), plain)
+    if "word" in language:
+        return len(found) * int(language["weight"])
+    return len(set(found) & set(language["words"]))
+
+
+def folded(text: str) -> str:
+    """Text as it is compared, character for character: without accents, which people leave out."""
+    return "".join(map(_fold, text))
+
+
+@cache
+def _fold(char: str) -> str:
+    base = unicodedata.normalize("NFD", char)[0]
+    return base if base.isascii() or char in "ёЁ" else char
 
 
 def phrase_pattern(phrases: Iterable[str]) -> re.Pattern[str]:
     """Whole words; the longest phrase is tried first."""
     ordered = "|".join(sorted(phrases, key=len, reverse=True))
-    return re.compile(rf"(?<!\S)(?:{_with_ids(ordered)})(?!\S)")
+    return re.compile(rf"(?<!\S)(?:{_regex(ordered)})(?!\S)")
 
 
-def _with_ids(pattern: str) -> str:
+def _regex(pattern: str) -> str:
+    """A phrase as a pattern; each character of a script without spaces is a word of its own."""
+    pattern = re.sub(SPACELESS, r"(?:\g<0> ?)", re.sub(r"(?<=\w)\*", r"\\w*", pattern))
     return pattern.replace("##", f"{ID}{{2,}}").replace("#", f"{ID}+")
 
 
 def _id_patterns(ids: dict[str, list[str]], adding: list[str]) -> tuple[re.Pattern[str], ...]:
     """Ids to leave out, ids taken back ("A-17, sorry, B-21"), and the joints inside of lists."""
     excluding, slips, joints, between, last = (
-        "|".join(sorted(map(str, words), key=len, reverse=True))
+        _regex("|".join(sorted(map(str, words), key=len, reverse=True)))
         for words in (
             ids["excluding"],
             [*ids["corrections"], *ids["correction_words"], "[,.;:-]"],
@@ -131,27 +186,50 @@ def _id_patterns(ids: dict[str, list[str]], adding: list[str]) -> tuple[re.Patte
     glue = rf"(?:(?: (?:{joints}))+(?: (?:{between}))*)?"
     return (
         re.compile(
-            rf"(?<!\S)(?:{excluding}) (?P<ids>{ID}(?:(?: , {ID})*(?: ,)? (?:{last}) {ID})?)"
+            rf"(?<!\S)(?:{excluding}) ?(?P<ids>{ID}(?:(?: , {ID})*(?: ,)? (?:{last}) ?{ID})?)"
         ),
-        re.compile(rf"{ID}(?P<between>(?: (?:{slips}))+) (?={ID})"),
-        re.compile(rf"(?<={ID})(?: 's{glue} (?={ID} 's)|(?: 's)?{glue} (?={ID}(?! 's)))"),
+        re.compile(rf"{ID}(?P<between>(?: (?:{slips}))+) ?(?={ID})"),
+        re.compile(rf"(?<={ID})(?: 's{glue} ?(?={ID} 's)|(?: 's)?{glue} ?(?={ID}(?! 's)))"),
     )
 
 
 def _phrases(data: dict[str, Any]) -> Iterator[tuple[Mark, list[str]]]:
-    for entry in data["request"]:
-        yield Mark("request", entry["name"]), entry["phrases"]
+    for name, entry in data["request"].items():
+        yield Mark("request", name), entry["phrases"]
     for kind in ("compare", "scope", "ordinal", "beside", "talk"):
         for name, phrases in data[kind].items():
             yield Mark(kind, name), phrases
-    for entry in data["topic"]:
+    for name, entry in data["topic"].items():
         for facet, phrases in entry["facets"].items():
-            yield Mark("topic", entry["name"], facet), phrases
+            yield Mark("topic", name, facet), phrases
         if "weak" in entry:
-            yield Mark("weak", entry["name"]), entry["weak"]
+            yield Mark("weak", name), entry["weak"]
     for kind, phrases in data["refer"].items():
         if kind != "complaint":  # a tone: it takes no word away from what is asked
             yield Mark(kind), phrases
+    yield Mark("filler"), data["words"]["fillers"]
 
 
-english()  # read at import: a file must not be read inside a running event loop
+def _laid_over(below: Any, above: Any) -> Any:
+    """The lists of two files one behind the other, table by table."""
+    if isinstance(above, list):
+        return [*above, *below]
+    if not isinstance(above, dict):
+        return above
+    both = {name: _laid_over(below[name], above[name]) for name in above if name in below}
+    return {**below, **above, **both}
+
+
+def _read(file: Path) -> dict[str, Any]:
+    heard, says, spoken = file.read_text(encoding="utf-8").partition("[says]")
+    phrases = folded(re.sub("(?m)^#.*", "", heard))
+    known = re.findall(r"[^\W\d_]+", phrases)
+    return {**tomllib.loads(phrases + says + spoken), "known": known}
+
+
+# At import: a file must not be read inside a running event loop. English is the first.
+FILES = {
+    file.stem: _read(file)
+    for file in sorted(Path(__file__).parent.glob("*.toml"), key=lambda f: (f.stem != "en", f.stem))
+}
+english()

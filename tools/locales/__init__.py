@@ -1,9 +1,11 @@
-"""What the agent says and how values look, one TOML file a language; English is the fallback."""
+"""What the agent says and how values look, one TOML file a language; English is the fallback.
+
+`docs/languages.md` says what stands in a file, and how another language is added.
+"""
 
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -30,9 +32,19 @@ class Locale:
     def babel(self) -> babel.Locale:
         return babel.Locale.parse(self.name)
 
-    def sentence(self, section: str, key: str) -> str | None:
-        """A sentence of the file, None where it has none."""
+    def sentence(self, section: str, key: str, data: object = None) -> str | None:
+        """A sentence of the file, None where it has none.
+
+        A table is a sentence in several forms: `by` names the field of `data` whose number (or
+        length) chooses among the plural categories of the language; `none` is for nothing at all,
+        and `=1` for exactly that number.
+        """
         text = self.data.get(section, {}).get(key)
+        while isinstance(text, dict):
+            count = _count(getattr(data, text["by"], None))
+            exact = f"={count}" if count else "none"
+            form = exact if exact in text else self.babel.plural_form(count)
+            text = text.get(form, text["other"])
         return text if isinstance(text, str) else None
 
     def enumeration(self, field: str, value: str) -> str:
@@ -57,50 +69,17 @@ class Locale:
             case _:
                 return clean(str(value))
 
-    def facts(self, text: str, *, in_card: bool = False, done: Iterable[str] = ()) -> list[str]:
-        """The words in a text that state a fact.
 
-        in_card: whether these are the words of a card, beside its values, or free words around it.
-        done: the tools whose deeds may be claimed.
-        """
-        plain = plainly(text)
-        licensed = {
-            word
-            for tool in done
-            if tool in self._deeds
-            for word in self._deeds[tool].findall(plain)
-        }
-        claims = self._card_claims if in_card else self._free_claims
-        return [word for word in claims.findall(plain) if word not in licensed]
-
-    @cached_property
-    def _free_claims(self) -> re.Pattern[str]:
-        return self._claims("free")
-
-    @cached_property
-    def _card_claims(self) -> re.Pattern[str]:
-        return self._claims("card")
-
-    def _claims(self, where: str) -> re.Pattern[str]:
-        check = self.data["check"]
-        words = [
-            word for key in ("numbers", "dates", "money", "status", where) for word in check[key]
-        ]
-        return _any_of([*words, *(word for deeds in check["deeds"].values() for word in deeds)])
-
-    @cached_property
-    def _deeds(self) -> dict[str, re.Pattern[str]]:
-        return {tool: _any_of(words) for tool, words in self.data["check"]["deeds"].items()}
-
-
-def _any_of(words: Iterable[str]) -> re.Pattern[str]:
-    longest_first = sorted(words, key=len, reverse=True)
-    return re.compile("|".join(map(_bounded, longest_first)))
-
-
-def _bounded(word: str) -> str:
-    pattern = re.escape(plainly(word)).replace(r"\*", r"\w*")
-    return rf"(?<!\w){pattern}(?!\w)" if word[0].isalnum() else pattern
+def _count(value: object) -> int | float | Decimal:
+    match value:
+        case None:
+            return 0
+        case int() | float() | Decimal():
+            return value
+        case list() | tuple():
+            return len(value)
+        case _:
+            return 1
 
 
 def clean(text: str) -> str:
@@ -114,13 +93,38 @@ def plainly(text: str) -> str:
     return clean(unicodedata.normalize("NFKC", text)).casefold().replace("’", "'")
 
 
-@cache
+def unmarked(text: str) -> str:
+    """Text without its accents: people leave them out."""
+    return "".join(c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
+
+
 def locale(name: str) -> Locale:
     """The language of a BCP 47 tag such as "en" or "pt-BR"; English where it has no file."""
-    language = re.split(r"[-_]", name.strip().lower())[0]
-    known = language if language in available() else DEFAULT
-    english = _read(DEFAULT)
-    return Locale(known, english if known == DEFAULT else _laid_over(english, _read(known)))
+    return _locale(_language(name) if has_file(name) else DEFAULT)
+
+
+def has_file(name: str) -> bool:
+    return _language(name) in available()
+
+
+def _language(name: str) -> str:
+    return re.split(r"[-_]", name.strip().lower())[0]
+
+
+def guess(text: str) -> str | None:
+    """The language that a text seems to be in, by what each file says of its own; None: no idea."""
+    scores = {name: _score(text, _read(name).get("guess", {})) for name in sorted(available())}
+    best = max(scores, key=lambda name: (scores[name], name == DEFAULT))
+    return best if scores[best] else None
+
+
+def _score(text: str, signs: dict[str, Any]) -> int:
+    plain = plainly(text)
+    if any(c in signs.get("never", "") for c in plain):
+        return 0
+    letters = re.findall(f"[{signs['letters']}]", plain) if signs.get("letters") else []
+    words = set(map(unmarked, signs.get("words", ())))
+    return len(letters) + len(words & set(re.findall(r"\w+", unmarked(plain))))
 
 
 @cache
@@ -129,16 +133,27 @@ def available() -> frozenset[str]:
 
 
 @cache
-def _read(name: str) -> dict[str, Any]:
-    return tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+def _locale(language: str) -> Locale:
+    below = _read(DEFAULT)
+    return Locale(language, below if language == DEFAULT else _laid_over(below, _read(language)))
+
+
+@cache
+def _read(language: str) -> dict[str, Any]:
+    return tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
 
 
 def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """Sections are filled up from below; a sentence in several forms is one thing, left alone."""
     both = {
-        key: _laid_over(below[key], value) if isinstance(value, dict) and key in below else value
+        key: _laid_over(below[key], value) if _sections(below.get(key), value) else value
         for key, value in above.items()
     }
     return {**below, **both}
+
+
+def _sections(*values: object) -> bool:
+    return all(isinstance(value, dict) and "by" not in value for value in values)
 
 
 for _name in available():  # at import: a server refuses to read folders while it serves

@@ -1,0 +1,87 @@
+"""The words and patterns by which a text states a fact, as a language's file lists them."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+from tools.locales import Locale, locale, plainly, unmarked
+
+NOTHING = "(?!)"
+PARTS = re.compile(r"[.!?;:,。、—–]+")
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What counts as a claim in one language: the `check` section of its file."""
+
+    locale: Locale
+
+    def found(self, text: str, *, in_card: bool = False, done: Iterable[str] = ()) -> list[str]:
+        """The words in a text that state a fact.
+
+        in_card: whether these are the words of a card, beside its values, or free words around it.
+        done: the tools whose deeds may be claimed.
+        """
+        bare = _bare(text)
+        if in_card:
+            return self._in_card.findall(bare)
+        licensed = {
+            word for tool in done if tool in self._deeds for word in self._deeds[tool].findall(bare)
+        }
+        rest = self._allowed.sub(" ; ", bare)
+        claims = [word for word in self._free.findall(rest) if word not in licensed]
+        return claims or [part for part in PARTS.split(rest) if self._says_more(part)]
+
+    def _says_more(self, part: str) -> bool:
+        """Whether a part of a sentence is none of the things that are said around an answer."""
+        short = len(re.findall(r"\w+" if self.locale.data["check"]["spaces"] else r"\w", part)) < 3
+        return not (short or self._harmless.search(part))
+
+    @cached_property
+    def _free(self) -> re.Pattern[str]:
+        return self._claims("free")
+
+    @cached_property
+    def _in_card(self) -> re.Pattern[str]:
+        return self._claims("card")
+
+    @cached_property
+    def _allowed(self) -> re.Pattern[str]:
+        return self._any_of((), self.locale.data["check"]["allowed"])
+
+    @cached_property
+    def _harmless(self) -> re.Pattern[str]:
+        return self._any_of((), self.locale.data["check"]["harmless"])
+
+    @cached_property
+    def _deeds(self) -> dict[str, re.Pattern[str]]:
+        deeds = self.locale.data["check"]["deeds"]
+        return {tool: self._any_of(words) for tool, words in deeds.items()}
+
+    def _claims(self, where: str) -> re.Pattern[str]:
+        check = self.locale.data["check"]
+        lists = [check[key] for key in ("numbers", "dates", "money", "status", where)]
+        words = [word for each in (*lists, *check["deeds"].values()) for word in each]
+        statements = check["statements"] if where == "free" else ()
+        return self._any_of(words, [*check["patterns"], *statements])
+
+    def _any_of(self, words: Iterable[str], patterns: Iterable[str] = ()) -> re.Pattern[str]:
+        longest_first = sorted(words, key=len, reverse=True)
+        every = [*map(self._bounded, longest_first), *map(unmarked, patterns)]
+        return re.compile("|".join(every) or NOTHING)
+
+    def _bounded(self, word: str) -> str:
+        pattern = re.escape(_bare(word)).replace(r"\*", r"\w*")
+        apart = self.locale.data["check"]["spaces"] and word[0].isalnum()
+        return rf"(?<!\w){pattern}(?!\w)" if apart else pattern
+
+
+@cache
+def claims(language: str) -> Claims:
+    """The claims of a language by its name."""
+    return Claims(locale(language))
+
+
+def _bare(text: str) -> str:
+    return unmarked(plainly(text))

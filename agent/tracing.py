@@ -1,0 +1,93 @@
+"""What LangSmith is shown of a turn: its shape, and no person.
+
+With `LANGSMITH_TRACING` set, a turn is one root run; under it stand the model's responses, and each
+call as a run of type `tool`, with `turn`, `round`, `response_id` and `call_id` as metadata. Inputs
+and outputs keep ids, statuses and sizes only, unless SUPPORT_TRACE_CONTENT allows the rest.
+"""
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from dotenv import dotenv_values
+from langsmith import Client, configure, trace
+from langsmith.run_helpers import get_current_run_tree
+from langsmith.utils import tracing_is_enabled
+from pydantic import BaseModel
+
+from agent.calls import ToolCall, ToolResult
+from agent.settings import Settings
+
+TEXTS = {"call_id", "item_id", "response_id", "tool", "status", "kind", "source", "type", "role"}
+NUMBERS = {"turn", "round", "input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"}
+FLUSH = 5.0  # seconds that the end of a command waits for what was not sent yet
+
+
+def install(settings: Settings) -> None:
+    """Gives this process a client that hides content. LANGSMITH_* may stand in `.env` too."""
+    for name, value in dotenv_values(".env").items():
+        if name.startswith("LANGSMITH_") and value is not None:
+            os.environ.setdefault(name, value)
+    if tracing_is_enabled():
+        hide = None if settings.trace_content else shape
+        configure(client=Client(hide_inputs=hide, hide_outputs=hide))
+
+
+def flush() -> None:
+    """Sends what waits to be sent, for a bounded time."""
+    if tracing_is_enabled():
+        from langsmith.run_trees import get_cached_client
+
+        get_cached_client().flush(timeout=FLUSH)
+
+
+@asynccontextmanager
+async def call_run(call: ToolCall, turn: int, known: bool) -> AsyncIterator[dict[str, ToolResult]]:
+    """The run of one call. Its result is put into the dictionary under "result"."""
+    told: dict[str, ToolResult] = {}
+    if not tracing_is_enabled():
+        yield told
+        return
+    ids = {name: call[name] for name in ("call_id", "item_id", "response_id", "round")}
+    name = call["name"] if known else "unknown tool"
+    inputs = {"call_id": call["call_id"], "arguments": call["arguments"]}
+    async with trace(name, "tool", inputs=inputs, metadata={**ids, "turn": turn}) as run:
+        yield told
+        if "result" in told:
+            run.end(outputs=dict(told["result"]))
+            run.add_metadata(_outcome(told["result"]))
+
+
+def note(**metadata: object) -> None:
+    """Adds metadata to the run of the step that is running."""
+    if tracing_is_enabled() and (run := get_current_run_tree()):
+        run.add_metadata(metadata)
+
+
+def _outcome(result: ToolResult) -> dict[str, str]:
+    kind = {"error_kind": result["error"]["kind"]} if result["status"] == "error" else {}
+    return {"status": result["status"], **kind}
+
+
+def shape(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of inputs or outputs without what people or shops wrote."""
+    return {str(name)[:64]: _shape(each, str(name)) for name, each in value.items()}
+
+
+def _shape(value: Any, name: str) -> Any:
+    match value:
+        case None | bool():
+            return value
+        case str():
+            return value if name in TEXTS and len(value) <= 100 else f"({len(value)} characters)"
+        case int() | float():
+            return value if name in NUMBERS else "(number)"
+        case Mapping():
+            return shape(value)
+        case list() | tuple():
+            return [_shape(each, name) for each in value]
+        case BaseModel():
+            return shape(value.model_dump())
+        case _:
+            return f"({type(value).__name__})"

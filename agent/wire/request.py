@@ -1,0 +1,63 @@
+"""What goes out with the messages: instructions, tools and the form of the answer, every time.
+
+None of the three is carried over by `previous_response_id`.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import SystemMessage
+from langchain_core.runnables import Runnable
+
+PROSE = "Answer with one JSON object that fits this JSON schema, without any text around it:"
+
+
+@dataclass(frozen=True)
+class Request:
+    """`answer` is the form of the answer as LangChain takes it (`response_format`), None for none.
+
+    `strict`: the server is to enforce it; otherwise its schema stands in the instructions.
+    """
+
+    instructions: str
+    tools: list[dict[str, Any]]
+    answer: dict[str, Any] | None = None
+    strict: bool = True
+
+    def bound(self, model: BaseChatModel) -> tuple[Runnable[Any, Any], list[SystemMessage]]:
+        """The model with all that goes with each request, and what stands before the messages."""
+        if not is_openai(model):
+            return self._with_tools(model), [SystemMessage(self.told)]
+        options: dict[str, Any] = {}
+        if self.answer and self.strict:
+            options["response_format"] = self.answer
+        if self.tools:
+            options |= {"tools": self.tools, "parallel_tool_calls": True}
+        if speaks_responses(model, self.tools):
+            return model.bind(**options, instructions=self.told), []
+        return model.bind(**options), [SystemMessage(self.told)]
+
+    @property
+    def told(self) -> str:
+        """The instructions, with the answer's schema where nothing enforces it."""
+        if self.answer is None or self.strict:
+            return self.instructions
+        return f"{self.instructions}\n\n{PROSE}\n{json.dumps(self.answer['json_schema']['schema'])}"
+
+    def _with_tools(self, model: BaseChatModel) -> Runnable[Any, Any]:
+        try:
+            return model.bind_tools(self.tools) if self.tools else model
+        except NotImplementedError:  # a model that cannot call tools still answers
+            return model
+
+
+def is_openai(model: BaseChatModel) -> bool:
+    return model._llm_type == "openai-chat"
+
+
+def speaks_responses(model: BaseChatModel, tools: list[dict[str, Any]]) -> bool:
+    """Which of OpenAI's protocols: stated, or what the client makes of name, options and tools."""
+    decide = getattr(model, "_use_responses_api", None)
+    return is_openai(model) and decide is not None and bool(decide({"tools": tools}))

@@ -1,0 +1,155 @@
+"""A shop behind an HTTP API: the worked example of bringing one's own (docs/your-own-shop.md).
+
+The API is invented, and like many in what is awkward about it: one token for everybody's orders, an
+internal id behind each order number, lists in pages, limits, and names of its own.
+
+    GET /customers/C-1001
+    GET /orders?number=A-17                 {"orders": […], "next": null}, at most one order
+    GET /orders?customer=C-1001&cursor=…    {"orders": […], "next": "a cursor", or null}
+    GET /orders/ord_5f2/shipments           {"shipments": […]}
+
+How it is asked stands here; what its answers mean, in `http_answers`.
+"""
+
+import asyncio
+import logging
+import ssl
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from urllib.parse import quote
+
+import httpx2
+import tenacity
+from pydantic import SecretStr
+
+from tools.failures import ServiceError
+from tools.shop.http_answers import NumberedOrder, customer_in, orders_in, parcels_in
+from tools.shop.models import Customer, Order, Parcel
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS = 3
+LONGEST_PAUSE = 3.0  # seconds; a shop that asks for more is busy, and the customer is told so
+MOST_PAGES = 100
+TIMEOUT = httpx2.Timeout(30, connect=5)  # of one wait; a call as a whole ends with its tool's
+NO_LIST = b""  # what stands for a list that the API does not have: not understood, never empty
+LIMITS = httpx2.Limits(max_connections=32, max_keepalive_connections=16)
+
+
+@dataclass(frozen=True, eq=False)
+class HttpShop:
+    """`Shop` over the API. Raises ServiceError where it does not answer, or not understandably."""
+
+    url: str
+    token: SecretStr | None = None
+    # Certificates are read from files: here, as an event loop must not wait for them.
+    _tls: ssl.SSLContext = field(default_factory=httpx2.create_ssl_context, repr=False)
+    _clients: dict[asyncio.AbstractEventLoop, httpx2.AsyncClient] = field(
+        default_factory=dict, repr=False
+    )
+
+    async def customer(self, customer_id: str) -> Customer | None:
+        body = await self._get(f"customers/{quote(customer_id, safe='')}")
+        found = None if body is None else customer_in(body)
+        return found if found and found.customer_id == customer_id else None
+
+    async def order(self, order_id: str) -> Order | None:
+        body = await self._get("orders", number=order_id)
+        orders = [] if body is None else orders_in(body)[0]
+        return next((o for o in orders if o.order_id == order_id), orders[0] if orders else None)
+
+    async def orders_of(self, customer_id: str) -> list[Order]:
+        found: dict[str, Order] = {}
+        query, cursors = {"customer": customer_id}, {""}
+        while len(cursors) <= MOST_PAGES:
+            orders, cursor = orders_in(await self._get("orders", **query) or NO_LIST)
+            found |= {order.order_id: order for order in orders}
+            if not cursor:
+                return sorted(found.values(), key=lambda order: (order.placed_on, order.order_id))
+            if cursor in cursors:
+                break
+            cursors.add(cursor)
+            query["cursor"] = cursor
+        raise ServiceError("The shop's list of orders has no end.")  # part of it is no answer
+
+    async def parcels(self, order: Order) -> list[Parcel]:
+        assert isinstance(order, NumberedOrder), "This shop did not give that order."
+        path = f"orders/{quote(order.internal_id, safe='')}/shipments"
+        return parcels_in(await self._get(path) or NO_LIST)
+
+    async def close(self) -> None:
+        """Closes the connections of the running event loop; a later question opens new ones."""
+        if client := self._clients.pop(asyncio.get_running_loop(), None):
+            await client.aclose()
+
+    async def _get(self, path: str, **query: str) -> bytes | None:
+        """The body of the answer; None where the API says 404."""
+        try:
+            response = await _send(self._client(), path, query)
+        except httpx2.HTTPError as error:
+            status = _status(error)
+            log.warning("the shop's API failed: %s", status or type(error).__name__)
+            raise ServiceError(_sentence(error, status)) from None
+        return None if response.status_code == 404 else response.content
+
+    def _client(self) -> httpx2.AsyncClient:
+        """The client of the running event loop, to which its connections are bound."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._clients:
+            for closed in [each for each in list(self._clients) if each.is_closed()]:
+                self._clients.pop(closed, None)
+            access = (
+                {"authorization": f"Bearer {self.token.get_secret_value()}"} if self.token else {}
+            )
+            self._clients[loop] = httpx2.AsyncClient(
+                base_url=self.url, headers=access, timeout=TIMEOUT, limits=LIMITS, verify=self._tls
+            )
+        return self._clients[loop]
+
+
+def _asked_pause(error: BaseException) -> float:
+    """Seconds that a refusal asks to wait (Retry-After of RFC 9110: a number or a date), else 0."""
+    if not isinstance(error, httpx2.HTTPStatusError):
+        return 0.0
+    after = error.response.headers.get("retry-after", "")
+    if after.isdecimal():
+        return float(after)
+    try:
+        at = parsedate_to_datetime(after)
+    except ValueError:
+        return 0.0
+    return max(0.0, (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
+
+
+def _may_pass(error: BaseException) -> bool:
+    """Whether asking once more may help, and soon; all that is asked here are reads."""
+    if _status(error) == 429 or _status(error) >= 500:
+        return _asked_pause(error) <= LONGEST_PAUSE
+    return isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError)
+
+
+@tenacity.retry(
+    retry=tenacity.retry_if_exception(_may_pass),
+    wait=tenacity.wait_exception(_asked_pause) + tenacity.wait_random_exponential(0.1, max=1),
+    stop=tenacity.stop_after_attempt(ATTEMPTS),
+    reraise=True,
+)
+async def _send(client: httpx2.AsyncClient, path: str, query: dict[str, str]) -> httpx2.Response:
+    response = await client.get(path, params=query)
+    return response if response.status_code == 404 else response.raise_for_status()
+
+
+def _status(error: BaseException) -> int:
+    return error.response.status_code if isinstance(error, httpx2.HTTPStatusError) else 0
+
+
+def _sentence(error: httpx2.HTTPError, status: int) -> str:
+    """What the model and the customer may read of it: no address, no value, no token."""
+    if status == 429:
+        return "The shop is busy."
+    if status in (401, 403):
+        return "The shop did not let this agent in."
+    if isinstance(error, httpx2.TimeoutException):
+        return "The shop did not answer in time."
+    return "The shop failed." if status else "The shop could not be reached."

@@ -1,0 +1,169 @@
+"""What the answers of the HTTP shop's API mean: its names, amounts, days and statuses, in ours.
+
+Each model names the fields that are read; whatever else the API sends is passed over. A field that
+is missing or of another type is a ServiceError, and so is a status that `STATUSES` does not know: a
+guess would be told to the customer as a fact.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tools.failures import ServiceError
+from tools.shop.models import Customer, Order, OrderStatus, Parcel
+
+STATUSES: Mapping[str, OrderStatus] = {
+    "AWAITING_PAYMENT": "pending",
+    "PAID": "confirmed",
+    "PACKED": "packed",
+    "SHIPPED": "shipped",
+    "IN_TRANSIT": "in_transit",
+    "WITH_COURIER": "out_for_delivery",
+    "DELIVERED": "delivered",
+    "LATE": "delayed",
+    "ON_HOLD": "on_hold",
+    "RETURNED": "returned",
+    "CANCELED": "cancelled",
+}
+
+
+@contextmanager
+def _understood() -> Iterator[None]:
+    """What is wrong with an answer is not repeated: it may be anybody's data."""
+    try:
+        yield
+    except ValueError:  # pydantic's own among them
+        raise ServiceError("The shop's answer could not be understood.") from None
+
+
+@_understood()
+def customer_in(body: bytes) -> Customer:
+    return CustomerAnswer.model_validate_json(body).ours()
+
+
+@_understood()
+def orders_in(body: bytes) -> tuple[list["NumberedOrder"], str | None]:
+    """The orders of a page, and the cursor of the next one."""
+    page = OrdersAnswer.model_validate_json(body)
+    return [order.ours() for order in page.orders], page.next
+
+
+@_understood()
+def parcels_in(body: bytes) -> list[Parcel]:
+    return [parcel.ours() for parcel in ShipmentsAnswer.model_validate_json(body).shipments]
+
+
+class NumberedOrder(Order):
+    """An order that remembers its internal id. No tool shows it."""
+
+    internal_id: str = Field(exclude=True, repr=False)
+
+
+class Answer(BaseModel):
+    """A JSON object of the API, read strictly: `"2"` is no number."""
+
+    model_config = ConfigDict(strict=True)
+
+
+class CustomerAnswer(Answer):
+    id: str
+    full_name: str
+    email: str
+    language: str
+
+    def ours(self) -> Customer:
+        return Customer(
+            customer_id=self.id, name=self.full_name, email=self.email, locale=self.language
+        )
+
+
+class Money(Answer):
+    """`cent_amount` counts the smallest unit, which `fraction_digits` decimals make visible."""
+
+    cent_amount: int
+    fraction_digits: int = Field(ge=0, le=4)
+    currency: str = Field(pattern="^[A-Z]{3}$")
+
+    def in_currency(self, currency: str) -> Decimal:
+        if self.currency != currency:
+            raise ValueError("an amount in another currency than its order")
+        return Decimal(self.cent_amount).scaleb(-self.fraction_digits)
+
+
+class Line(Answer):
+    sku: str
+    title: str
+    count: int
+    unit_price: Money
+
+    def ours(self, currency: str) -> dict[str, Any]:
+        price = self.unit_price.in_currency(currency)
+        return {"sku": self.sku, "name": self.title, "quantity": self.count, "price": price}
+
+
+class OrderAnswer(Answer):
+    id: str
+    number: str
+    customer_id: str
+    state: str
+    created_at: str
+    total: Money
+    lines: list[Line]
+    shipping_address: str
+    customer_note: str | None = None
+
+    def ours(self) -> NumberedOrder:
+        currency = self.total.currency
+        return NumberedOrder.model_validate(
+            {
+                "internal_id": self.id,
+                "order_id": self.number,
+                "customer_id": self.customer_id,
+                "status": STATUSES.get(self.state),
+                "placed_on": _day(self.created_at),
+                "total": self.total.in_currency(currency),
+                "currency": currency,
+                "items": [line.ours(currency) for line in self.lines],
+                "note": self.customer_note or "",
+                "address": self.shipping_address,
+            }
+        )
+
+
+class OrdersAnswer(Answer):
+    """A page of orders; `next` is the cursor of the next page, null on the last."""
+
+    orders: list[OrderAnswer]
+    next: str | None
+
+
+class Shipment(Answer):
+    id: str
+    order_number: str
+    carrier: str
+    tracking_code: str
+    due_at: str
+    transit_days: int
+
+    def ours(self) -> Parcel:
+        return Parcel(
+            parcel_id=self.id,
+            order_id=self.order_number,
+            carrier=self.carrier,
+            tracking_number=self.tracking_code,
+            promised_date=_day(self.due_at),
+            days=self.transit_days,
+        )
+
+
+class ShipmentsAnswer(Answer):
+    shipments: list[Shipment]
+
+
+def _day(time: str) -> date:
+    """The day as the shop wrote it, at the shop's own offset: in UTC it may be the next one."""
+    return datetime.fromisoformat(time).date()
