@@ -11,6 +11,7 @@ schemas        strict JSON schemas: what is allowed in one, and an object that f
 conversation   what any protocol's request comes down to: tools, turns, calls, results
 planner        the next step of a conversation: calls, or the answer
 reading        what a message asks: `tokens`, those that are `ids`, the `message`, its `clauses`
+thread         what the conversation has named before: orders, ordinals, the last question
 lexicon        the words of a language, from `lexicon/*.toml`
 
 It knows what the request holds and nothing else, as a vendor's model would.
