@@ -10,21 +10,20 @@ from typing import Any
 
 from offline_model import chat_checks, sse
 from offline_model.chat_checks import Message
-from offline_model.conversation import Call, Conversation, Step, Tool, Turn
-from offline_model.planner import plan
+from offline_model.conversation import Asked, Call, Conversation, Step, Think, Tool, Turn
 from offline_model.store import ResponseStore
 from offline_model.wording import fragments, new_id, text_of, tokens_of, written
 
 Chunk = dict[str, Any]
 
 
-def reply(sent: dict[str, Any], store: ResponseStore) -> "Reply":
+def reply(sent: dict[str, Any], store: ResponseStore, think: Think) -> "Reply":
     """The model's reply to a request; raises ApiRefusal where the API would refuse it.
 
     Nothing is kept: no request of this protocol goes on from an earlier one.
     """
     chat_checks.check(sent)
-    return Reply(sent, plan(conversation(sent)))
+    return Reply(sent, think(conversation(sent)))
 
 
 def conversation(sent: dict[str, Any]) -> Conversation:
@@ -76,7 +75,7 @@ class Reply:
     created: int = field(default_factory=lambda: int(time.time()))
 
     def __post_init__(self) -> None:
-        self._calls = [_call(*call) for call in self.step.calls]
+        self._calls = [_call(call) for call in self.step.calls]
         self._text = None if self._calls else self.step.text
         self._end = "tool_calls" if self._calls else "stop"
 
@@ -133,9 +132,9 @@ class Reply:
         }
 
 
-def _call(name: str, arguments: dict[str, Any]) -> Message:
-    told = {"name": name, "arguments": written(arguments)}
-    return {"id": new_id("call", 24), "type": "function", "function": told}
+def _call(call: Asked) -> Message:
+    told = {"name": call.name, "arguments": written(call.arguments)}
+    return {"id": call.call_id or new_id("call", 24), "type": "function", "function": told}
 
 
 def _choice_of(delta: Message, end: str | None) -> Chunk:

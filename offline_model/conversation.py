@@ -1,9 +1,9 @@
 """What a request comes down to, whichever protocol it came in."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True)
@@ -69,12 +69,23 @@ class Conversation:
         return next((tool for tool in self.tools if tool.name == name), None)
 
 
+class Asked(NamedTuple):
+    """A call to make; without an id of its own it is given one as the API gives them."""
+
+    name: str
+    arguments: dict[str, Any]
+    call_id: str = ""
+
+
 @dataclass(frozen=True)
 class Step:
-    """What the model does next: calls as (tool, arguments), or else its final text."""
+    """What the model does next: calls, or else its final text."""
 
-    calls: tuple[tuple[str, dict[str, Any]], ...] = ()
+    calls: tuple[Asked, ...] = ()
     text: str = ""
+
+
+Think = Callable[[Conversation], Step]
 
 
 def rows(data: dict[str, Any] | None) -> Iterator[dict[str, Any]]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from offline_model.answering import Situation, final_text
-from offline_model.conversation import Call, Conversation, Step, Tool, Turn, rows
+from offline_model.conversation import Asked, Call, Conversation, Step, Tool, Turn, rows
 from offline_model.lexicon import english, lexicon, spoken
 from offline_model.matching import Toolbox
 from offline_model.reading import Ask, Reading, read
@@ -23,7 +23,8 @@ def plan(conversation: Conversation) -> Step:
     planner = Planner(conversation)
     calls = () if conversation.choice == "none" else planner.calls()
     if calls:
-        return Step(calls=calls if conversation.parallel else calls[:1])
+        asked = tuple(Asked(*each) for each in calls)
+        return Step(calls=asked if conversation.parallel else asked[:1])
     return Step(text=final_text(planner.situation()))
 
 

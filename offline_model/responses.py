@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from offline_model import checks, reasoning, sse
-from offline_model.conversation import Call, Conversation, Step, Tool, Turn
-from offline_model.planner import plan
+from offline_model.conversation import Asked, Call, Conversation, Step, Think, Tool, Turn
 from offline_model.store import Item, ResponseStore
 from offline_model.wording import fragments, new_id, text_of, tokens_of, written
 
@@ -28,7 +27,7 @@ ECHOED: dict[str, Any] = (
 )
 
 
-def reply(sent: dict[str, Any], store: ResponseStore) -> "Reply":
+def reply(sent: dict[str, Any], store: ResponseStore, think: Think) -> "Reply":
     """The model's reply to a request; raises ApiRefusal where the API would refuse it.
 
     It is kept unless the request says otherwise: `store` is true where nothing is said.
@@ -37,7 +36,7 @@ def reply(sent: dict[str, Any], store: ResponseStore) -> "Reply":
     kept = store.conversation(sent.get("previous_response_id"))
     items = [*kept, *_items(sent["input"])]
     checks.check_items(sent, items, store)
-    answered = Reply(sent, items, plan(conversation(sent, items)))
+    answered = Reply(sent, items, think(conversation(sent, items)))
     if sent.get("store") is not False:
         store.keep(answered.response_id, [*items, *answered.output])
     return answered
@@ -96,7 +95,7 @@ class Reply:
 
     def __post_init__(self) -> None:
         thought = reasoning.thought(self.sent)
-        calls = [_call_item(*call, thought) for call in self.step.calls]
+        calls = [_call_item(call, thought) for call in self.step.calls]
         said = calls or [_message(self.step.text, thought)]
         self.output = [thought, *said] if thought else said
 
@@ -143,10 +142,10 @@ class Reply:
         }
 
 
-def _call_item(name: str, arguments: dict[str, Any], thought: Item | None) -> Item:
-    named = {"id": reasoning.item_id("fc", thought), "call_id": new_id("call", 24), "name": name}
-    about = {"arguments": written(arguments), "status": "completed"}
-    return {"type": "function_call", **named, **about}
+def _call_item(call: Asked, thought: Item | None) -> Item:
+    ids = {"id": reasoning.item_id("fc", thought), "call_id": call.call_id or new_id("call", 24)}
+    about = {"name": call.name, "arguments": written(call.arguments), "status": "completed"}
+    return {"type": "function_call", **ids, **about}
 
 
 def _message(text: str, thought: Item | None) -> Item:

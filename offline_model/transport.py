@@ -8,7 +8,9 @@ from uuid import uuid4
 import httpx2
 
 from offline_model import chat, responses
+from offline_model.conversation import Think
 from offline_model.errors import ApiRefusal
+from offline_model.planner import plan
 from offline_model.sse import EventStream
 from offline_model.store import ResponseStore
 
@@ -33,7 +35,7 @@ class Reply(Protocol):
     def frames(self, fragment: int) -> Iterator[bytes]: ...
 
 
-PROTOCOLS: dict[str, Callable[[dict[str, Any], ResponseStore], Reply]] = {
+PROTOCOLS: dict[str, Callable[[dict[str, Any], ResponseStore, Think], Reply]] = {
     "/responses": responses.reply,
     "/chat/completions": chat.reply,
 }
@@ -45,13 +47,14 @@ class OfflineTransport(httpx2.AsyncBaseTransport):
 
     `fragment` is the number of characters in a streamed delta. One transport serves any number of
     requests at once; it keeps the last responses that it was not asked to forget, so that a
-    request may go on from one by `previous_response_id`.
+    request may go on from one by `previous_response_id`. `think` decides what the model says next.
     """
 
-    def __init__(self, *, fragment: int = 7) -> None:
+    def __init__(self, *, fragment: int = 7, think: Think = plan) -> None:
         if fragment < 1:
             raise ValueError("fragment must be at least one character")
         self._fragment = fragment
+        self._think = think
         self._store = ResponseStore()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -64,7 +67,7 @@ class OfflineTransport(httpx2.AsyncBaseTransport):
     def _answer(self, request: httpx2.Request, body: bytes) -> httpx2.Response:
         protocol = _admitted(request)
         sent = _parsed(body)
-        reply = PROTOCOLS[protocol](sent, self._store)
+        reply = PROTOCOLS[protocol](sent, self._store, self._think)
         if not sent.get("stream"):
             return _response(request, 200, json=reply.whole())
         frames = EventStream(reply.frames(self._fragment))

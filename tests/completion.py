@@ -4,11 +4,13 @@ What each call must give is worked out here from the demo shop's file, not by th
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 from uuid import uuid4
+
+from langchain_core.messages import AIMessage
 
 from tests.scripted import Scripted, answering, calling
 from tests.turns import (
@@ -69,20 +71,33 @@ class Run:
     spoken: Sequence[str] = ()
 
 
-async def holds(run: Run, database: Database) -> None:
-    """Runs the turn and checks every place in which a result could stand beside a wrong call."""
-    model = Scripted(
+Told = Callable[[], list[tuple[str, dict[str, Any]]]]
+Speak = Callable[[AIMessage, AIMessage], tuple[dict[str, Any], Told]]
+
+
+def scripted(*lines: AIMessage) -> tuple[dict[str, Any], Told]:
+    """A chat model that says the lines; what its last request told it."""
+    model = Scripted(*lines)
+    return {"model": model}, lambda: told(model.last)
+
+
+async def holds(run: Run, database: Database, speak: Speak = scripted) -> None:
+    """Runs the turn and checks every place in which a result could stand beside a wrong call.
+
+    speak: makes options of the graph from the two responses, and a way to see what was told.
+    """
+    options, was_told = speak(
         calling(*((call.call_id, call.tool, call.arguments) for call in run.calls)),
         answering(*((id_, _template(run, id_)) for id_ in run.spoken)),
     )
     tools = finishing(failing(TOOLS, run.broken), run.finish)
     named = ", ".join(str(call.arguments.get("order_id", "all")) for call in run.calls)
     turn = await watch(
-        graph_of(model, tools=tools, database=database), f"What of {named}?", str(uuid4())
+        graph_of(tools=tools, database=database, **options), f"What of {named}?", str(uuid4())
     )
     wanted = {call.call_id: _wanted(call, run) for call in run.calls}
     assert turn.named("call_finished") == list(run.finish)
-    assert told(model.requests[1]) == [(c.call_id, wanted[c.call_id]) for c in run.calls]
+    assert was_told() == [(c.call_id, wanted[c.call_id]) for c in run.calls]
     assert {key: _brief(result) for key, result in turn.state["results"].items()} == {
         f"1/{id_}": (id_, _status(output)) for id_, output in wanted.items()
     }

@@ -22,6 +22,7 @@ from typing import Any
 import httpx2
 
 from offline_model import OfflineTransport, sse
+from offline_model.conversation import Step
 
 KEY = "sk-test-9f8e7d6c"
 HELD_SECONDS = 60
@@ -147,6 +148,11 @@ class ResponsesServer(ThreadingHTTPServer):
     def forget(self) -> None:
         """The responses that were kept are gone."""
         self.transport = OfflineTransport()
+
+    def script(self, *steps: Step) -> None:
+        """What the model says to the next requests, one a request, as the API checks them."""
+        left = list(steps)
+        self.transport = OfflineTransport(think=lambda _: left.pop(0))
 
     def next_behaviour(self) -> Behaviour:
         with self._lock:

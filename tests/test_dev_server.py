@@ -1,82 +1,19 @@
 """The graph on a real `langgraph dev`, driven as a client drives it."""
 
 import os
-import signal
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
-from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
 from tests import demo_data
+from tests.dev_server import ROOT, client_of, said, serving, streamed, thread_of
 
-ROOT = Path(__file__).parent.parent
 QUESTION = "When do A-17 and B-21 arrive?"
-
-
-@contextmanager
-def _serving(folder: Path, **variables: str) -> Iterator[str]:
-    """A server with its own folder for state; its URL. It ends with a clean stop."""
-    for name in ("langgraph.json", "agent"):  # the server looks for both where it was started
-        if not (folder / name).exists():
-            (folder / name).symlink_to(ROOT / name)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    log = (folder / "server.log").open("ab")
-    process = subprocess.Popen(
-        [
-            *(
-                sys.executable,
-                "-m",
-                "langgraph_cli",
-                "dev",
-                "--config",
-                str(ROOT / "langgraph.json"),
-            ),
-            *("--no-browser", "--no-reload", "--host", "127.0.0.1", "--port", str(port)),
-            *("--n-jobs-per-worker", "10"),
-        ],
-        cwd=folder,
-        env={
-            "PATH": os.environ["PATH"],
-            "HOME": str(folder),
-            "PYTHONPATH": str(ROOT),
-            "LANGGRAPH_CLI_NO_ANALYTICS": "1",
-            "LANGGRAPH_NO_VERSION_CHECK": "1",
-            "SUPPORT_DATABASE_URL": f"sqlite:///{folder / 'shop.db'}",
-            **variables,
-        },
-        stdout=log,
-        stderr=log,
-    )
-    url = f"http://127.0.0.1:{port}"
-    try:
-        _wait(url, process)
-        yield url
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(timeout=30)
-        log.close()
-
-
-def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            if httpx2.get(f"{url}/ok").status_code == 200:
-                return
-        except httpx2.TransportError:
-            time.sleep(0.2)
-    raise AssertionError("The server did not start.")
 
 
 @pytest.fixture(scope="module")
@@ -86,40 +23,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(folder: Path) -> Iterator[str]:
-    with _serving(folder) as url:
+    with serving(folder) as url:
         yield url
-
-
-@asynccontextmanager
-async def _client_of(url: str) -> AsyncIterator[LangGraphClient]:
-    async with get_client(url=url) as client:
-        yield client
 
 
 @pytest.fixture
 async def client(server: str) -> AsyncIterator[LangGraphClient]:
-    async with _client_of(server) as connected:
+    async with client_of(server) as connected:
         yield connected
-
-
-def _said(text: str) -> Any:
-    return {"messages": [{"role": "user", "content": text}]}
-
-
-async def _streamed(client: LangGraphClient, thread: str, text: str, *modes: Any) -> list[Any]:
-    stream = client.runs.stream(thread, "support_agent", input=_said(text), stream_mode=list(modes))
-    return [part async for part in stream]
-
-
-async def _thread(client: LangGraphClient) -> str:
-    return str((await client.threads.create())["thread_id"])
 
 
 async def test_a_turn_is_streamed_with_results_under_their_ids_and_one_answer(
     client: LangGraphClient,
 ) -> None:
-    thread = await _thread(client)
-    parts = await _streamed(client, thread, QUESTION, "messages", "updates", "custom")
+    thread = await thread_of(client)
+    parts = await streamed(client, thread, QUESTION, "messages", "updates", "custom")
     assert not [part for part in parts if part.event == "error"]
 
     updates = [part.data for part in parts if part.event == "updates"]
@@ -135,8 +53,8 @@ async def test_a_turn_is_streamed_with_results_under_their_ids_and_one_answer(
     finished = {e["call_id"]: e["subject"] for e in events if e["event"] == "call_finished"}
     assert finished == subjects
 
-    streamed = [m for p in parts if p.event.startswith("messages/") for m in p.data]
-    texts = [m["content"] for m in streamed if isinstance(m, dict) and m.get("type") == "ai"]
+    chunks = [m for p in parts if p.event.startswith("messages/") for m in p.data]
+    texts = [m["content"] for m in chunks if isinstance(m, dict) and m.get("type") == "ai"]
     state: Any = await client.threads.get_state(thread)
     answer = state["values"]["messages"][-1]["content"]
     assert answer in texts
@@ -145,9 +63,9 @@ async def test_a_turn_is_streamed_with_results_under_their_ids_and_one_answer(
 
 
 async def test_a_second_turn_goes_on_with_the_first(client: LangGraphClient) -> None:
-    thread = await _thread(client)
-    await client.runs.wait(thread, "support_agent", input=_said("When does A-17 arrive?"))
-    state: Any = await client.runs.wait(thread, "support_agent", input=_said("And B-21?"))
+    thread = await thread_of(client)
+    await client.runs.wait(thread, "support_agent", input=said("When does A-17 arrive?"))
+    state: Any = await client.runs.wait(thread, "support_agent", input=said("And B-21?"))
     (card,) = state["answer"]["cards"]
     assert (card["tool"], card["subject"]) == ("get_delivery", "B-21")
     assert state["answer"]["turn"] == 2
@@ -162,7 +80,7 @@ async def test_what_a_client_puts_into_the_configuration_is_nobody(client: LangG
         }
     }
     state: Any = await client.runs.wait(
-        await _thread(client), "support_agent", input=_said("Where is order 00123?"), config=forged
+        await thread_of(client), "support_agent", input=said("Where is order 00123?"), config=forged
     )
     assert "no order 00123" in state["answer"]["message"]
 
@@ -177,26 +95,26 @@ async def test_the_input_is_messages_and_nothing_else(client: LangGraphClient) -
 async def test_a_turn_that_cuts_the_window_still_streams_its_answer(
     client: LangGraphClient,
 ) -> None:
-    thread = await _thread(client)
+    thread = await thread_of(client)
     for number in range(20):
-        await client.runs.wait(thread, "support_agent", input=_said(f"Hello again, {number}"))
-    parts = await _streamed(client, thread, QUESTION, "messages")
+        await client.runs.wait(thread, "support_agent", input=said(f"Hello again, {number}"))
+    parts = await streamed(client, thread, QUESTION, "messages")
     state: Any = await client.threads.get_state(thread)
     messages = state["values"]["messages"]
     assert len([m for m in messages if m["type"] == "human"]) == 20
-    streamed = [m for p in parts if p.event.startswith("messages/") for m in p.data]
-    assert messages[-1]["content"] in [m.get("content") for m in streamed if isinstance(m, dict)]
+    chunks = [m for p in parts if p.event.startswith("messages/") for m in p.data]
+    assert messages[-1]["content"] in [m.get("content") for m in chunks if isinstance(m, dict)]
 
 
 @pytest.mark.long
 async def test_a_thread_survives_a_restart(tmp_path: Path) -> None:
-    with _serving(tmp_path) as url:
-        async with _client_of(url) as client:
-            thread = await _thread(client)
-            await client.runs.wait(thread, "support_agent", input=_said("When does A-17 arrive?"))
-    with _serving(tmp_path) as url:
-        async with _client_of(url) as client:
-            state: Any = await client.runs.wait(thread, "support_agent", input=_said("And B-21?"))
+    with serving(tmp_path) as url:
+        async with client_of(url) as client:
+            thread = await thread_of(client)
+            await client.runs.wait(thread, "support_agent", input=said("When does A-17 arrive?"))
+    with serving(tmp_path) as url:
+        async with client_of(url) as client:
+            state: Any = await client.runs.wait(thread, "support_agent", input=said("And B-21?"))
         assert [card["subject"] for card in state["answer"]["cards"]] == ["B-21"]
         assert state["answer"]["turn"] == 2
 
@@ -221,6 +139,6 @@ def test_nobody_is_answered_where_nobody_is_signed_in(tmp_path: Path) -> None:
 
 async def test_no_step_of_a_turn_blocks_the_server(client: LangGraphClient, folder: Path) -> None:
     await client.runs.wait(
-        await _thread(client), "support_agent", input=_said("Show me all my orders")
+        await thread_of(client), "support_agent", input=said("Show me all my orders")
     )
     assert b"BlockingError" not in (folder / "server.log").read_bytes()
