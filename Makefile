@@ -38,7 +38,7 @@ dev: .venv/.server ## serve the graph on this machine with `langgraph dev` (Ctrl
 
 lint: .venv/.lint ## check format, style, types and who may import whom
 	@$(PYTHON_IN_VENV) -m ruff format --quiet --check . || { echo 'The format is off: run `make format`.' >&2; exit 1; }
-	@$(PYTHON_IN_VENV) -m ruff check --quiet .
+	@$(PYTHON_IN_VENV) -m ruff check --quiet . || { echo '`make format` mends what it can.' >&2; exit 1; }
 	@$(PYTHON_IN_VENV) -m mypy
 	@.venv/bin/lint-imports --no-logo
 

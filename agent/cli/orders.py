@@ -3,12 +3,14 @@
 import asyncio
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
     from tools.database import Database
+
+SHOWN = ("order_id", "customer_id", "status", "placed_on", "total", "currency")
 
 
 @click.group()
@@ -61,8 +63,9 @@ async def _import(file: Path, empty: bool) -> int:
     finally:
         await database.close()
     click.echo(
-        f"Loaded {done.orders} orders ({done.replaced} of them replaced), {done.items} items,"
-        f" {done.parcels} parcels, {done.customers} customers."
+        f"Loaded {_counted(done.orders, 'order')} ({done.replaced} of them replaced),"
+        f" {_counted(done.items, 'item')}, {_counted(done.parcels, 'parcel')},"
+        f" {_counted(done.customers, 'customer')}."
     )
     if done.unknown:
         click.echo(f"Passed over, because unknown: {', '.join(done.unknown)}.", err=True)
@@ -81,11 +84,18 @@ async def _list(as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
     else:
-        for row in rows:
-            click.echo(
-                "  ".join(
-                    str(row[name])
-                    for name in ("order_id", "customer_id", "status", "total", "currency")
-                )
-            )
+        _print(rows)
     return 0
+
+
+def _print(rows: list[dict[str, Any]]) -> None:
+    """A line an order, in columns of one width."""
+    lines = [[str(row[name]) for name in SHOWN] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
