@@ -46,6 +46,7 @@ async def _card(database: Database, text: str) -> Any:
         ("Your order {order_id}: {status}, {total}.", "Your order A: on its way, $139.00."),
         ("{order_id} {order_id} {status}", "A A on its way"),
         ("Bestellung {order_id} – {status}", "Bestellung A – on its way"),
+        ("**Order {order_id}** ({status})", "**Order A** (on its way)"),
     ],
 )
 async def test_a_card_of_the_model_is_filled_with_the_values_of_its_result(
@@ -92,6 +93,36 @@ UNUSABLE = [
     "{order_id} {status}, unlike order-B",
     "{order_id} {status}, unlike B's",
     "{order_id} {status}, unlike Ｂ",
+    "{order_id} {status}, as b too",
+    "{order_id} is no longer {status}",
+    "{order_id} isn’t {status}",
+    "{order_id} is hardly {status}",
+    "{order_id} will be {status}",
+    "{order_id} is anything but {status}",
+    "Nothing of {order_id} is {status}",
+    "{order_id} {status} (a 1 7)",
+    "{order_id} {status} Ⅻ",
+    "{order_id} {status} XII",
+    "{order_id} {status} ①",
+    "{order_id} {status}²",
+    "{order_id} {status}, d\u0435livered",
+    "{order_id} {status}, dеlivеrеd",
+    "{order_id} {status}, ᴅelivered",
+    "{order_id} {status}, d\u0336e\u0336livered",
+    "{order_id} {status}, de\u00adlivered",
+    "{order_id} {status}, de*liver*ed",
+    "{order_id} {status}, d e l i v e r e d",
+    "{order_id} {status}, d.e.l.i.v.e.r.e.d",
+    "{order_id} {status}, доставлен",
+    "{order_id} {status}, 已送达",
+    "✅ {order_id} {status}",
+    "{order_id} {status} 🚚",
+    "{order_id} {status}, see https://shop.invented",
+    "{order_id} {status}, see shop.invented",
+    "{order_id} {status}, help@shop.invented",
+    "<b>{order_id}</b> {status}",
+    "[{order_id}](//shop.invented) {status}",
+    "`{order_id}` {status}",
 ]
 
 
@@ -308,6 +339,13 @@ INVENTED = [
     "It is t\u200bomorrow.",
     "TOMORROW!",
     "ｔｏｍｏｒｒｏｗ",
+    "Hello! ✅",
+    "Hello, dеlivеrеd!",
+    "Hello, ᴅelivered!",
+    "Hello, d-e-l-i-v-e-r-e-d!",
+    "Hello, see shop.invented!",
+    "Hello, <b>Dana</b>!",
+    "Hello, XII!",
 ]
 
 

@@ -87,6 +87,76 @@ async def test_a_card_of_the_model_gets_the_values_of_the_language(
     assert ("139.00" if language in ("en", "zh") else "139,00") in text
 
 
+# The words of a card, around its values: some that are used, and some that deny or colour a value.
+USED = {
+    "en": ["Order {order_id}: {status}, {total}.", "{order_id} – now {status}; placed {placed_on}"],
+    "ru": ["Заказ {order_id} — {status}, сумма {total}.", "По заказу {order_id}: {status}."],
+    "zh": ["订单{order_id}：{status}，金额{total}。", "订单 {order_id} 的状态是{status}。"],
+    "es": ["Pedido {order_id}: {status}, {total}.", "Su pedido {order_id} está {status}."],
+}
+REFUSED = {
+    "en": [
+        "{order_id} was never {status}",
+        "{order_id}: {status}, perhaps",
+        "{order_id}? {status}✅",
+    ],
+    "ru": [
+        "Заказ {order_id} не {status}",
+        "Заказ {order_id} больше не {status}",
+        "Заказ {order_id} едва ли {status}",
+        "Заказ {order_id} будет {status}",
+        "Заказ {order_id}: {status}, дocтaвлeн",
+        "Заказ {order_id}: {status}, delivered",
+        "Заказ {order_id}: {status}, как и B",
+    ],
+    "zh": [
+        "订单{order_id}不是{status}",
+        "订单{order_id}尚未{status}",
+        "订单{order_id}已不再{status}",
+        "订单{order_id}大概{status}",
+        "订单{order_id}{status}，已 送 达",
+        "订单{order_id}{status}，delivered",
+        "订单{order_id}{status}，和B一样",
+    ],
+    "es": [
+        "El pedido {order_id} no está {status}",
+        "El pedido {order_id} ya no está {status}",
+        "El pedido {order_id} apenas está {status}",
+        "El pedido {order_id} tampoco está {status}",
+        "Pedido {order_id}: {status}, еntrеgado",
+        "Pedido {order_id}: {status}, como B",
+    ],
+}
+A_THEN_B = calling(("c1", "get_order", {"order_id": "A"}), ("c2", "get_order", {"order_id": "B"}))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_the_words_of_a_card_neither_deny_nor_add_a_value(
+    language: str, database: Database
+) -> None:
+    seen = {"model": list[str](), "default": list[str]()}
+    for template in (*USED[language], *REFUSED[language]):
+        answer = await _answer(database, A_THEN_B, answering(("c1", template), locale=language))
+        seen[answer["cards"][0]["source"]].append(template)
+    assert seen == {"model": USED[language], "default": REFUSED[language]}
+
+
+async def test_a_question_in_a_language_without_a_file_is_answered_in_english(
+    database: Database,
+) -> None:
+    words = "Voici ce que j'ai trouvé."
+    asked = "Où sont mes commandes A et B ?"
+    draft = answering(("c1", "Commande {order_id} : {status}"), opening=words, locale="fr")
+    answer = await _answer(database, A_AND_B, draft, text=asked)
+    assert answer["locale"] == "en"
+    assert _plain(answer["message"]) == "\n".join(
+        [_plain(answer["cards"][0]["text"]), CARDS["en"][1]]
+    )
+    assert _plain(answer["message"]).startswith(CARDS["en"][0])
+    limit = Settings(model="offline", max_rounds=1)
+    assert (await _answer(database, A_AND_B, text=asked, settings=limit))["locale"] == "en"
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("kind", locale(DEFAULT).data["error"])
 def test_each_kind_of_failure_has_a_sentence_of_its_own(kind: str, language: str) -> None:

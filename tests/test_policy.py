@@ -12,6 +12,7 @@ import tools.policy
 from tests.scripted import Scripted, answering, calling
 from tests.turns import ask, cards_of, graph_of
 from tools.database import Database
+from tools.policies import Policy
 from tools.policy import OWN, sections, version
 from tools.registry import TOOLS
 from tools.tool import BadDeclaration
@@ -57,6 +58,20 @@ async def test_a_section_is_read_in_the_language_of_the_answer(
     answer = (await _turn(database, RETURNS, draft))["answer"]
     assert answer["message"] == answer["cards"][0]["values"]["text"]
     assert answer["message"] == written(f"returns.{language}.md")
+
+
+async def test_the_model_is_sent_a_section_in_one_language(database: Database) -> None:
+    model = Scripted(RETURNS, answering(("c1", "{text}"), locale="ru"))
+    await ask(graph_of(model, database=database), "Возврат?", str(uuid4()))
+    sent = "".join(str(message.content) for message in model.requests[-1])
+    assert "within 30 days" in sent
+    assert "30 дней" not in sent
+
+
+def test_a_section_that_has_changed_since_it_was_looked_up_is_read_as_it_was() -> None:
+    old = Policy(topic="returns", version="2020-01-01", text="As it was.")
+    assert old.spoken("ru") == old
+    assert Policy(topic="gone", version="1", text="As it was.").spoken("ru").text == "As it was."
 
 
 async def test_a_policy_stands_beside_an_order_in_one_answer(database: Database) -> None:

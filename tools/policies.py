@@ -1,6 +1,6 @@
 """The shop's policy as a tool: what it says about a topic, word for word."""
 
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, WithJsonSchema
 
@@ -32,11 +32,25 @@ Topic = Annotated[
 
 
 class Policy(Translated):
-    """One section as the shop wrote it, with the version of the file that it stands in."""
+    """One section as the shop wrote it, with the version of the file that it stands in.
+
+    The model is sent this much; the section in the language of the answer is read when the card is
+    made, so that no request carries a text in every language.
+    """
 
     topic: str
     version: str
     text: Verbatim
+
+    def spoken(self, language: str) -> Self:
+        """The section in a language; as it was looked up where that has no file, or where the
+        shop's own file has changed since.
+        """
+        section = sections().get(self.topic, {})
+        if language not in section or section[OWN].version != self.version:
+            return self
+        document = section[language]
+        return self.model_copy(update={"version": document.version, "text": document.text})
 
 
 @tool(subject="topic", required=("text",), sentence="{text}")
@@ -45,14 +59,5 @@ async def get_policy(ctx: Context, topic: Topic) -> Policy:
 
     The text of its card is exactly `{text}`, without another word.
     """
-    section = sections()[topic]
-    return Policy(
-        topic=topic,
-        version=section[OWN].version,
-        text=section[OWN].text,
-        translations={
-            language: {"version": document.version, "text": document.text}
-            for language, document in section.items()
-            if language != OWN
-        },
-    )
+    section = sections()[topic][OWN]
+    return Policy(topic=topic, version=section.version, text=section.text)

@@ -8,6 +8,7 @@ from functools import cache, cached_property
 from tools.locales import Locale, locale, plainly, unmarked
 
 NOTHING = "(?!)"
+QUESTION = re.compile(r"[^.!?;。]*\?")
 PARTS = re.compile(r"[.!?;:,。、—–]+")
 
 
@@ -30,13 +31,40 @@ class Claims:
             word for tool in done if tool in self._deeds for word in self._deeds[tool].findall(bare)
         }
         rest = self._allowed.sub(" ; ", bare)
-        claims = [word for word in self._free.findall(rest) if word not in licensed]
+        asked = " ; ".join(QUESTION.findall(bare))  # a question back may name a state, but no value
+        found = self._values.findall(asked) + self._free.findall(rest)
+        claims = [word for word in found if word not in licensed]
         return claims or [part for part in PARTS.split(rest) if self._says_more(part)]
+
+    def words(self, text: str) -> list[str]:
+        """The words of a claim alone, for a text that may be in another language."""
+        return self._everywhere.findall(_bare(text))
 
     def _says_more(self, part: str) -> bool:
         """Whether a part of a sentence is none of the things that are said around an answer."""
-        short = len(re.findall(r"\w+" if self.locale.data["check"]["spaces"] else r"\w", part)) < 3
+        word = r"[\w-]+" if self.locale.data["check"]["spaces"] else r"[a-z\d-]+|\w"
+        short = len(re.findall(word, part)) < 3
         return not (short or self._harmless.search(part))
+
+    @property
+    def latin(self) -> bool:
+        return str(self.locale.data["check"]["letters"]).startswith("a-z")
+
+    @cached_property
+    def letters(self) -> re.Pattern[str]:
+        """A word in the language's own letters, or in plain Latin ones."""
+        own = self.locale.data["check"]["letters"]
+        return re.compile(rf"[a-z\d]+|[{own}\d]+")
+
+    @cached_property
+    def _everywhere(self) -> re.Pattern[str]:
+        return self._claims()
+
+    @cached_property
+    def _values(self) -> re.Pattern[str]:
+        check = self.locale.data["check"]
+        words = [word for key in ("numbers", "dates", "money") for word in check[key]]
+        return self._any_of(words, check["patterns"])
 
     @cached_property
     def _free(self) -> re.Pattern[str]:
@@ -59,11 +87,11 @@ class Claims:
         deeds = self.locale.data["check"]["deeds"]
         return {tool: self._any_of(words) for tool, words in deeds.items()}
 
-    def _claims(self, where: str) -> re.Pattern[str]:
+    def _claims(self, *where: str) -> re.Pattern[str]:
         check = self.locale.data["check"]
-        lists = [check[key] for key in ("numbers", "dates", "money", "status", where)]
+        lists = [check[key] for key in ("numbers", "dates", "money", "status", "hedges", *where)]
         words = [word for each in (*lists, *check["deeds"].values()) for word in each]
-        statements = check["statements"] if where == "free" else ()
+        statements = check["statements"] if "free" in where else ()
         return self._any_of(words, [*check["patterns"], *statements])
 
     def _any_of(self, words: Iterable[str], patterns: Iterable[str] = ()) -> re.Pattern[str]:

@@ -11,14 +11,24 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from itertools import groupby
 
 from agent.answer.claims import Claims, claims
-from tools.locales import Locale, clean, guess, plainly
+from tools.locales import DEFAULT, Locale, clean, guess, plainly, unmarked
 
 NUMBERED = re.compile(r"[\w.,/:-]*\d[\w.,/:-]*")
 WORD = re.compile(r"[\w-]+")
 LETTERS = re.compile(r"[^\W_]+")
-UNSPACED = re.compile(r"([\u3040-\u30ff\u3400-\u9fff])")  # kana and Han: words without spaces
+HAN = "[\u3040-\u30ff\u3400-\u9fff]"  # kana too: words without spaces
+UNSPACED = re.compile(f"({HAN})")
+APART = re.compile(rf"(?<={HAN})\s+(?={HAN})")
+SIGNS = frozenset(" .,;:!?…'\"()-–—/&#*~·•«»„“”‘’¿¡，；：！？（）～、。「」『』《》🙂😊👋🙏")
+# What is not what it looks like: marks on letters that have none (struck through), addresses, Roman
+# numerals, and a word spelt out.
+MARKED = re.compile(r"[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]")
+ADDRESS = re.compile(r"[^\W\d]\.[^\W\d]|//")
+ROMAN = re.compile(r"(?<![\w-])[IVXLCDM]{2,}(?![\w-])")
+SPELT = 4  # letters that stand alone, one after another
 
 
 @dataclass(frozen=True)
@@ -37,23 +47,77 @@ class FreeWords:
         """Whether the text states nothing but numbers that the customer typed."""
         numbered = NUMBERED.findall(_spaced(plainly(text)))
         known = all(set(words(number)) <= set(self.known) for number in numbered)
-        return known and not any(
-            each.found(text, done=self.done) for each in _languages(self.locale, text)
+        languages = _languages(self.locale, text)
+        return (
+            known
+            and all(_legible(text, each, self.known) for each in languages)
+            and not any(each.found(_joined(text), done=self.done) for each in languages)
+            and not _in_english(text, languages)
         )
 
 
 def card_allows(literal: str, locale: Locale, others: Iterable[str]) -> bool:
     """Whether the words of a card state nothing of their own: no value, and no other order's id.
 
-    literal: the template without its placeholders. others: the subjects of the turn's other calls;
-    those of letters alone count in their own case, or the id "A" would forbid every "a".
+    literal: the template without its placeholders. others: the subjects of the other calls; a short
+    one that may be a word counts in its own case, or the id "A" would forbid every "a".
     """
-    letters = set(LETTERS.findall(_spaced(clean(unicodedata.normalize("NFKC", literal)))))
+    typed = LETTERS.findall(_spaced(clean(unicodedata.normalize("NFKC", literal))))
+    letters = {*typed, *(word.casefold() for word in typed)}
     if NUMBERED.search(plainly(literal)):
         return False
-    if any(set(LETTERS.findall(other)) <= letters for other in others):
+    if any(set(_parts(other)) <= letters for other in others):
         return False
-    return not any(each.found(literal, in_card=True) for each in _languages(locale, literal))
+    languages = _languages(locale, literal)
+    return (
+        all(_legible(literal, each) for each in languages)
+        and not any(each.found(_joined(literal), in_card=True) for each in languages)
+        and not _in_english(literal, languages)
+    )
+
+
+def _parts(subject: str) -> list[str]:
+    """The words of an id, in its own case where it is short and may be a word."""
+    parts = LETTERS.findall(subject)
+    wordlike = len(subject) < 3 and set(subject.casefold()) & set("aeiou")
+    return parts if wordlike else [part.casefold() for part in parts]
+
+
+def _legible(text: str, language: Claims, known: Collection[str] = ()) -> bool:
+    """Whether a text is what it looks like: written in the letters and signs of its language.
+
+    The others are look-alikes, digits in disguise, spelt-out words, markup, addresses, and signs
+    that state something ("✅").
+    """
+    shown = unicodedata.normalize("NFC", clean(text))
+    disguised = MARKED.search(shown) or ADDRESS.search(shown)
+    unknown = [word for word in words(text) if word not in known]
+    parts = [part for word in unknown for part in LETTERS.findall(unmarked(word))]
+    roman = {word.casefold() for word in ROMAN.findall(shown)}
+    return (
+        SIGNS.issuperset(c for c in shown if not _is_letter(c))
+        and all(map(language.letters.fullmatch, parts))
+        and not (disguised or roman & set(unknown) or _spelt(text, known))
+    )
+
+
+def _is_letter(character: str) -> bool:
+    """Whether it is a letter, a mark on one, or a digit of any script."""
+    return unicodedata.category(character)[0] in "LM" or character.isdecimal()
+
+
+def _spelt(text: str, known: Collection[str]) -> bool:
+    alone = (
+        len(word) == 1 and word not in known and not UNSPACED.match(word)
+        for word in LETTERS.findall(plainly(text))
+    )
+    return any(each and len(list(run)) >= SPELT for each, run in groupby(alone))
+
+
+def _in_english(text: str, languages: Iterable[Claims]) -> bool:
+    """Whether English words stand as a claim between words in other letters than Latin ones."""
+    english = claims(DEFAULT)
+    return not any(each.latin for each in languages) and bool(english.words(_spaced(text)))
 
 
 def _languages(stated: Locale, text: str) -> list[Claims]:
@@ -68,3 +132,7 @@ def words(text: str) -> list[str]:
 
 def _spaced(text: str) -> str:
     return UNSPACED.sub(r" \1 ", text)
+
+
+def _joined(text: str) -> str:
+    return APART.sub("", clean(text).replace("*", ""))
