@@ -2,7 +2,7 @@
 # whose name has a space.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all dev lint format lock clean FORCE
+.PHONY: help demo test test-all dev bench lint format lock clean FORCE
 # Two installs into one .venv at the same time would break it: -j is accepted, without effect.
 .NOTPARALLEL:
 
@@ -21,7 +21,7 @@ help: ## list these targets
 	@echo 'make TARGET, where TARGET is one of'
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | \
 	  while IFS='|' read -r target text; do printf '  %-9s %s\n' "$$target" "$$text"; done
-	@echo 'PYTHON=… names the Python that makes .venv (3.11 or newer); ARGS="…" is handed on (test, dev).'
+	@echo 'PYTHON=… names the Python that makes .venv (3.11 or newer); ARGS="…" is handed on (test, dev, bench).'
 
 demo: .venv/.runtime ## show the product, offline: one question about two orders
 	@$(PYTHON_IN_VENV) -m demo
@@ -35,6 +35,11 @@ test-all: .venv/.test ## run the suite with its long matrices and example counts
 dev: .venv/.server ## serve the graph on this machine with `langgraph dev` (Ctrl-C ends it)
 	@LANGGRAPH_CLI_NO_ANALYTICS=1 LANGGRAPH_NO_VERSION_CHECK=1 \
 	  $(PYTHON_IN_VENV) -m langgraph_cli dev --no-browser --n-jobs-per-worker 10 $(ARGS)
+
+bench: .venv/.benchmark ## measure speed beside ToolNode, create_agent and pydantic-ai
+	@$(PYTHON_IN_VENV) -m benchmarks.fan_out $(ARGS)
+	@$(PYTHON_IN_VENV) -m benchmarks.fan_out --saver $(ARGS)
+	@$(PYTHON_IN_VENV) -m benchmarks.conversation
 
 lint: .venv/.lint ## check format, style, types and who may import whom
 	@$(PYTHON_IN_VENV) -m ruff format --quiet --check . || { echo 'The format is off: run `make format`.' >&2; exit 1; }
@@ -71,6 +76,11 @@ clean: ## remove .venv, caches and build leftovers; databases stay
 .venv/.lint: .venv/.test requirements/lint.txt
 	@echo 'installing what the checks need (once) …'
 	@$(LOCKED) requirements/lint.txt
+	@touch $@
+
+.venv/.benchmark: .venv/.runtime requirements/benchmark.txt
+	@echo 'installing what the benchmarks compare with (once) …'
+	@$(LOCKED) requirements/benchmark.txt
 	@touch $@
 
 .venv/.server: .venv/.runtime requirements/server.txt

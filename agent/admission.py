@@ -84,13 +84,7 @@ def parse_strictly(text: str) -> dict[str, Any]:
     a number that would lose digits, a list, null.
     """
     try:
-        value = json.loads(
-            text if text.strip() else "{}",
-            object_pairs_hook=_unique,
-            parse_constant=_refuse,
-            parse_float=_exact,
-            parse_int=_whole,
-        )
+        value = _STRICT.decode(text if text.strip() else "{}")
     except (json.JSONDecodeError, RecursionError) as error:
         raise NotStrictJson(f"The arguments are not one JSON object ({error}).") from None
     if not isinstance(value, dict):
@@ -196,3 +190,8 @@ def _whole(text: str) -> int:
     if len(text) > 20:
         raise NotStrictJson(f"The number {text[:40]} is too large.")
     return int(text)
+
+
+_STRICT = json.JSONDecoder(
+    object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_exact, parse_int=_whole
+)

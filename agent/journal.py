@@ -97,7 +97,9 @@ class ThreadJournal:
         return number
 
     async def end_turn(self, turn: int, answer: Mapping[str, Any]) -> None:
-        here = (tables.turns.c.thread_id == self.thread) & (tables.turns.c.turn == turn)
+        """What was answered first stays: a client of a server may tell a step to run again."""
+        c = tables.turns.c
+        here = (c.thread_id == self.thread) & (c.turn == turn) & c.ended_at.is_(None)
         ended = update(tables.turns).where(here).values(answer=dict(answer), ended_at=_now())
         async with self.database.begin() as db:
             await db.execute(ended)

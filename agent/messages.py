@@ -5,10 +5,11 @@ of adding to them.
 """
 
 import json
+from hashlib import blake2b
 from typing import Any
-from uuid import NAMESPACE_OID, uuid5
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from pydantic_core import to_json
 
 from agent.calls import ToolCall, ToolResult, output_of
 from agent.plain import is_plain
@@ -19,10 +20,10 @@ KEPT = {"reasoning", "thinking", "redacted_thinking", "function_call"}
 
 def asking(response: AIMessage, calls: list[ToolCall], question_id: str) -> AIMessage:
     """The response as history: its reasoning and its calls, arguments in strict JSON."""
-    written = {call["call_id"]: json.dumps(_object(call), ensure_ascii=False) for call in calls}
+    asked = {call["call_id"]: call for call in calls}
     blocks = response.content if isinstance(response.content, list) else []
     return AIMessage(
-        content=[_block(block, written) for block in blocks if _is_kept(block)] or "",
+        content=[_block(block, asked) for block in blocks if _is_kept(block)] or "",
         tool_calls=[
             {
                 "type": "tool_call",
@@ -40,7 +41,7 @@ def asking(response: AIMessage, calls: list[ToolCall], question_id: str) -> AIMe
 def telling(call: ToolCall, result: ToolResult, question_id: str) -> ToolMessage:
     """One result, under the id of its call."""
     return ToolMessage(
-        content=json.dumps(output_of(result), ensure_ascii=False),
+        content=to_json(output_of(result)).decode(),
         tool_call_id=call["call_id"],
         name=call["name"],
         status="success" if result["status"] == "ok" else "error",
@@ -67,7 +68,7 @@ def is_aside(message: BaseMessage) -> bool:
 
 def _id(*parts: object) -> str:
     """The same for the same parts, and no id that a client or a model could have chosen."""
-    return str(uuid5(NAMESPACE_OID, json.dumps(parts)))
+    return blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
 
 
 def _object(call: ToolCall) -> dict[str, Any]:
@@ -79,8 +80,8 @@ def _is_kept(block: str | dict[str, Any]) -> bool:
     return isinstance(block, dict) and str(block.get("type")) in KEPT and is_plain(block)
 
 
-def _block(block: Any, written: dict[str, str]) -> dict[str, Any]:
+def _block(block: Any, asked: dict[str, ToolCall]) -> dict[str, Any]:
     kept = {name: value for name, value in block.items() if name != "index"}
     if block["type"] == "function_call":
-        kept["arguments"] = written[block["call_id"]]
+        kept["arguments"] = to_json(_object(asked[block["call_id"]])).decode()
     return kept

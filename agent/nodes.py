@@ -25,7 +25,7 @@ from agent.window import removed, said_since
 from agent.wire.client import Client
 from tools.tool import Tool
 
-TASKS = 32  # reads of one round beyond this share tasks: a task costs more than a read
+TASKS = 16  # reads of one round beyond this share tasks: a task costs more than most reads
 
 
 class NotYours(Exception):
@@ -99,8 +99,8 @@ class Nodes:
         """Makes its calls; each result is filed under the key of the call that produced it."""
         self._check_owner(state["customer"], config)
         customer = self.identity(config)
-        made = (self._perform(call, state["turn"], customer) for call in state["calls"])
-        results = await asyncio.gather(*made)
+        made = [self._perform(call, state, customer) for call in state["calls"]]
+        results = await asyncio.gather(*made) if len(made) > 1 else [await made[0]]
         return {"results": dict(results)}
 
     async def join(self, state: State, config: RunnableConfig) -> dict[str, Any]:
@@ -129,12 +129,14 @@ class Nodes:
         return {"messages": [said], "answer": answer, "round": 0}
 
     async def _perform(
-        self, call: ToolCall, turn: int, customer: str | None
+        self, call: ToolCall, errand: Errand, customer: str | None
     ) -> tuple[str, ToolResult]:
+        alone = len(errand["calls"]) == 1
         subject = self.performer.subject(call)
         progress.tell("call_started", call["call_id"], call["name"], subject, "running")
-        async with tracing.call_run(call, turn, call["name"] in self.tools) as run:
-            result = run["result"] = await self.performer.perform(call, customer)
+        async with tracing.call_run(call, errand["turn"], call["name"] in self.tools) as run:
+            result = await self.performer.perform(call, customer, may_pause=alone)
+            run["result"] = result
         progress.tell(
             "call_finished", call["call_id"], call["name"], result["subject"], result["status"]
         )
@@ -191,6 +193,8 @@ class Nodes:
 
     async def _material(self, ending: Ending, config: RunnableConfig) -> Material:
         """What the answer is made of; the journal is asked where this turn does not suffice."""
+        if ending["aside"]:  # nothing was looked up, whatever a client of a server says
+            ending = {**ending, "draft": None, "calls": [], "results": {}}
         material = Material(
             turn=ending["turn"],
             question=ending["question"],
@@ -210,7 +214,7 @@ class Nodes:
         return replace(material, earlier=earlier, named=named)
 
 
-def entry(state: State) -> str:
+async def entry(state: State) -> str:  # a plain function would be run in a thread
     """A turn that was broken off is settled first."""
     return "settle" if state.get("round", 0) else "model"
 

@@ -22,7 +22,7 @@ def _is_plain(value: Any, levels: int) -> bool:
         case float():
             return math.isfinite(value)
         case str():
-            return is_text(value)
+            return type(value) is str and is_text(value)  # a subclass may do anything
         case dict():
             keys = all(isinstance(key, str) and is_text(key) for key in value)
             return levels > 0 and keys and all(_is_plain(v, levels - 1) for v in value.values())

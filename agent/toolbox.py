@@ -1,7 +1,6 @@
 """The tools of a graph by name: our own, and any LangChain tool brought into their form."""
 
 import inspect
-import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -12,7 +11,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from langchain_core.tools import tool as langchain_tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, ValidationError
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from agent.problems import Problem
 from tools.failures import ToolFailure, WrongSubject
@@ -74,7 +73,7 @@ def _validator(base: BaseTool) -> Callable[[str], dict[str, Any]]:
     known = set(schema.model_fields)
 
     def validate(text: str) -> dict[str, Any]:
-        if unknown := set(json.loads(text)) - known:
+        if unknown := from_json(text).keys() - known:
             raise InvalidArguments(f"The arguments have no field {sorted(unknown)[0]!r}.")
         try:
             checked: BaseModel = schema.model_validate_json(text, strict=True)
@@ -89,7 +88,7 @@ def _by_json_schema(schema: dict[str, Any]) -> Callable[[str], dict[str, Any]]:
     checker = Draft202012Validator({"additionalProperties": False, **schema})
 
     def validate(text: str) -> dict[str, Any]:
-        arguments: dict[str, Any] = json.loads(text)
+        arguments: dict[str, Any] = from_json(text)
         for problem in checker.iter_errors(arguments):
             where = ".".join(map(str, problem.path)) or "arguments"
             raise InvalidArguments(f"The arguments do not fit: {where} ({problem.validator}).")

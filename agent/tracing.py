@@ -7,7 +7,7 @@ and outputs keep ids, statuses and sizes only, unless SUPPORT_TRACE_CONTENT allo
 
 import os
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Any
 
 from dotenv import dotenv_values
@@ -42,13 +42,16 @@ def flush() -> None:
         get_cached_client().flush(timeout=FLUSH)
 
 
-@asynccontextmanager
-async def call_run(call: ToolCall, turn: int, known: bool) -> AsyncIterator[dict[str, ToolResult]]:
+def call_run(
+    call: ToolCall, turn: int, known: bool
+) -> AbstractAsyncContextManager[dict[str, ToolResult]]:
     """The run of one call. Its result is put into the dictionary under "result"."""
+    return _traced(call, turn, known) if tracing_is_enabled() else nullcontext({})
+
+
+@asynccontextmanager
+async def _traced(call: ToolCall, turn: int, known: bool) -> AsyncIterator[dict[str, ToolResult]]:
     told: dict[str, ToolResult] = {}
-    if not tracing_is_enabled():
-        yield told
-        return
     ids = {name: call[name] for name in ("call_id", "item_id", "response_id", "round")}
     name = call["name"] if known else "unknown tool"
     inputs = {"call_id": call["call_id"], "arguments": call["arguments"]}

@@ -163,6 +163,8 @@ async def _table(calls: int, runs: int, saver: Any) -> None:
     names = CONTENDERS.keys() - (WITHOUT_SAVER if saver else set())
     turns = {name: build(calls, saver) for name, build in CONTENDERS.items() if name in names}
     seen: dict[str, list[tuple[float, float]]] = {name: [] for name in turns}
+    gc.collect()
+    gc.freeze()  # as a server does once it has started
     for _ in range(runs + 1):
         for name, turn in turns.items():
             seen[name].append(await _measure(turn))

@@ -14,14 +14,14 @@ import pytest
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool, InjectedToolCallId, StructuredTool, ToolException
 from langchain_core.tools import tool as langchain_tool
-from langgraph.types import Command
+from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
 from agent.problems import Problem
 from agent.settings import Settings
 from agent.toolbox import AnyTool
 from tests.scripted import Scripted, answering, calling, responses
-from tests.turns import ask, cards_of, graph_of, results_of, told
+from tests.turns import ask, cards_of, config_of, graph_of, question, results_of, told
 from tools.registry import TOOLS
 
 
@@ -424,3 +424,30 @@ async def test_the_description_and_the_schema_reach_the_model() -> None:
     assert by_name["get_order"]["strict"] is True
     assert by_name["get_order"]["parameters"]["additionalProperties"] is False
     assert "customer" not in json.dumps([each["parameters"] for each in by_name.values()])
+
+
+@langchain_tool
+async def confirm(text: str) -> str:
+    """Asks a person first."""
+    return str(interrupt(text))
+
+
+def _confirming(count: int) -> list[tuple[str, str, dict[str, Any]]]:
+    return [(f"c{n}", "confirm", {"text": str(n)}) for n in range(count)]
+
+
+async def test_calls_that_ask_a_person_first_pause_each_for_itself() -> None:
+    graph = graph_of(Scripted(calling(*_confirming(4)), answering()), tools=[confirm])
+    await graph.ainvoke(question("Well?"), config_of())
+    pauses = (await graph.aget_state(config_of())).interrupts
+    assert sorted(pause.value for pause in pauses) == ["0", "1", "2", "3"]
+    answers: Any = {pause.id: f"yes to {pause.value}" for pause in pauses}
+    state = await graph.ainvoke(Command(resume=answers), config_of())
+    data = {result["call_id"]: result["data"] for result in state["results"].values()}
+    assert data == {f"c{n}": f"yes to {n}" for n in range(4)}
+
+
+async def test_among_too_many_calls_none_asks_first_since_an_answer_could_reach_another() -> None:
+    state, output = await _turn([confirm], *_confirming(40))
+    assert set(_kinds(state).values()) == {"not_executed"}
+    assert "with fewer others" in str(output["c7"])
