@@ -1,5 +1,6 @@
 """Asking the model until one whole response is there, a few times at most."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from agent.wire.client import Client
 from agent.wire.errors import ModelUnavailable
 
 TRIES = 3
+BACK_OFF = 0.25  # seconds before the second try, three times that before the third
 
 
 class TurnFailed(Exception):
@@ -64,7 +66,8 @@ async def ask(
         check(history)
     except BrokenHistory as broken:
         raise TurnFailed("broken_history", str(broken)) from None
-    for _ in range(TRIES):
+    for tried in range(TRIES):
+        await asyncio.sleep(BACK_OFF * (2**tried - 1))
         try:
             message = await client.respond(history, config)
             return _admitted(message, round)

@@ -2,12 +2,18 @@
 
 import re
 from functools import cached_property
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, HttpUrl, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from agent.problems import Problem
+
+MAY_BE_BLANK = (
+    *("shop_url", "shop_token", "record_streams"),
+    *("openai_api_key", "openai_base_url", "anthropic_api_key", "anthropic_base_url"),
+)
 
 
 class Settings(BaseSettings):
@@ -19,7 +25,9 @@ class Settings(BaseSettings):
     shop_url: the API of the shop; without it, the shop is in the database. shop_token: its token.
     customer: who is asking, on the command line; on a server only together with `local`.
     trace_content: whether traces hold what customers and shops wrote.
-    tool_timeout: seconds. max_rounds: model responses in a turn. max_calls: in one response.
+    tool_timeout: seconds. stall_timeout: seconds that the model's server may be silent.
+    record_streams: a folder for what the model's server streams, without values.
+    max_rounds: model responses in a turn. max_calls: in one response.
     """
 
     model_config = SettingsConfigDict(
@@ -39,8 +47,12 @@ class Settings(BaseSettings):
     tool_timeout: float = Field(10, gt=0)
     max_rounds: int = Field(12, ge=1)
     max_calls: int = Field(1000, ge=1)
+    stall_timeout: float = Field(120, gt=0)
+    record_streams: Path | None = None
     openai_api_key: SecretStr | None = Field(None, validation_alias="OPENAI_API_KEY")
     openai_base_url: HttpUrl | None = Field(None, validation_alias="OPENAI_BASE_URL")
+    anthropic_api_key: SecretStr | None = Field(None, validation_alias="ANTHROPIC_API_KEY")
+    anthropic_base_url: HttpUrl | None = Field(None, validation_alias="ANTHROPIC_BASE_URL")
 
     @field_validator("model")
     @classmethod
@@ -56,7 +68,7 @@ class Settings(BaseSettings):
             raise ValueError("it must be one word of ASCII characters")
         return token
 
-    @field_validator("shop_url", "shop_token", "openai_api_key", "openai_base_url", mode="before")
+    @field_validator(*MAY_BE_BLANK, mode="before")
     @classmethod
     def _blank_is_unset(cls, value: object) -> object:
         return None if isinstance(value, str) and not value.strip() else value

@@ -37,9 +37,10 @@ compile "$all" pyproject.toml --all-extras "$@"
 
 # shellcheck disable=SC2046  # one option a word
 {
-    lock runtime
+    lock runtime --extra anthropic
     lock server --extra dev-server $(pinned runtime)
     lock test --extra test $(pinned runtime)
+    lock benchmark --extra benchmark $(pinned runtime)
     lock lint --extra lint $(pinned runtime) $(pinned test)
 }
 

@@ -15,6 +15,7 @@ COMMANDS = {
     "chat": "agent.cli.ask:chat",
     "orders": "agent.cli.orders:orders",
     "check-model": "agent.cli.check_model:check_model",
+    "stream": "agent.cli.stream:stream",
     "evals": "evals.cli:evals",
 }
 

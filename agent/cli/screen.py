@@ -22,6 +22,8 @@ class Progress:
     def __call__(self, event: dict[str, Any]) -> None:
         what = clean(f"{event['tool']} {event['subject']}")
         match event["event"]:
+            case "call_named":
+                self._line("·", "dim", what, event["call_id"])
             case "call_started":
                 self._line("▸", "cyan", what, event["call_id"])
             case "call_finished":

@@ -18,9 +18,10 @@ from agent.admission import BrokenResponse
 from agent.answer.draft import RESPONSE_FORMAT
 from agent.settings import Settings
 from agent.wire import errors, outgoing
+from agent.wire.assemble import StreamInterrupted
 from agent.wire.connect import connect
 from agent.wire.errors import ModelUnavailable
-from agent.wire.request import Request, is_openai, speaks_responses
+from agent.wire.request import Request, is_openai, speaks_messages, speaks_responses, takes_schema
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +61,7 @@ class ModelClient:
         self._request = Request(instructions, tools, RESPONSE_FORMAT)
         chained = getattr(model, "use_previous_response_id", False)
         self._way = Way(
-            strict=is_openai(model) and settings.answer_format == "strict",
+            strict=takes_schema(model) and settings.answer_format == "strict",
             chained=bool(chained) and getattr(model, "store", None) is not False,
         )
 
@@ -107,12 +108,14 @@ class ModelClient:
         return await whole(bound.astream(sent, quiet))
 
     def _fitting(self, messages: Sequence[AnyMessage], way: Way) -> Sequence[AnyMessage]:
-        """As this model's protocol takes it; for Chat Completions LangChain sees to that."""
+        """As this model's protocol takes it."""
+        if speaks_messages(self._model):
+            return outgoing.for_messages(messages)
         if not is_openai(self._model):
             return outgoing.for_others(messages)
         if speaks_responses(self._model, self._request.tools):
-            return outgoing.for_responses(messages, reasoning=way.reasoning)
-        return messages
+            return outgoing.for_responses(messages, reasoning=way.reasoning, chained=way.chained)
+        return outgoing.for_chat(messages)
 
 
 async def whole(stream: AsyncIterator[Any]) -> AIMessage:
@@ -124,7 +127,11 @@ async def whole(stream: AsyncIterator[Any]) -> AIMessage:
     try:
         async for chunk in stream:
             chunks += [chunk]
+    except StreamInterrupted as broken:
+        raise BrokenResponse("stream_interrupted", str(broken)) from broken
     except Exception as error:
+        if isinstance(error.__cause__, StreamInterrupted):  # unstreamed, the SDK wraps it
+            raise BrokenResponse("stream_interrupted", str(error.__cause__)) from error
         if not chunks and "No generation" not in str(error):  # LangChain's words for no event
             raise
         raise BrokenResponse("stream_interrupted", "The response broke off.") from error

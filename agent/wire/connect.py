@@ -1,35 +1,45 @@
 """Which chat model the settings name. Its vendor's client is imported when it is needed."""
 
 import logging
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
+import httpx2
 from langchain_core.language_models import BaseChatModel
 
+from agent import progress
 from agent.problems import Problem
 from agent.settings import Settings
+from agent.wire.guard import Guard, Network
 
 log = logging.getLogger(__name__)
 
 OFFLINE_URL = "http://offline.invalid/v1"
 
 
-def connect(settings: Settings) -> BaseChatModel:
-    """The model that SUPPORT_MODEL names.
+def connect(settings: Settings, network: httpx2.AsyncBaseTransport | None = None) -> BaseChatModel:
+    """The model that SUPPORT_MODEL names, behind a guard.
 
+    network: carries requests to OpenAI's server, or to the offline model, instead of the usual.
     Raises Problem when its key is missing, or what another provider's client needs.
     """
+    if settings.provider == "anthropic":
+        return _anthropic(settings)
     if settings.provider not in ("offline", "openai"):
         return _of_another_provider(settings)
-    from langchain_openai import ChatOpenAI
+    from agent.wire.lean import LeanChatOpenAI
 
     name = settings.model.partition(":")[2] or "offline"
-    return ChatOpenAI(
+    where = _offline if settings.provider == "offline" else _online
+    return LeanChatOpenAI(
         model_name=name,
         streaming=True,
         stream_usage=True,
+        stream_chunk_timeout=None,  # the guard gives nothing before it has all
+        http_socket_options=(),  # else a proxy in the environment makes the client complain
         **_protocol(settings),
-        **(_offline() if settings.provider == "offline" else _online(settings)),
+        **where(settings, network),
     )
 
 
@@ -46,27 +56,57 @@ def _protocol(settings: Settings) -> dict[str, Any]:
     return {**responses, "store": False, "include": ["reasoning.encrypted_content"]}
 
 
-def _offline() -> dict[str, Any]:
-    import httpx2
-
+def _offline(settings: Settings, network: httpx2.AsyncBaseTransport | None) -> dict[str, Any]:
     from offline_model import OfflineTransport
 
+    http = _guarded(network or OfflineTransport(), settings)
+    return {"api_key": "offline", "base_url": OFFLINE_URL, "http_async_client": http}
+
+
+def _online(settings: Settings, network: httpx2.AsyncBaseTransport | None) -> dict[str, Any]:
+    from openai import DefaultAsyncHttpxClient
+
     return {
-        "api_key": "offline",
-        "base_url": OFFLINE_URL,
-        "http_socket_options": (),  # else a proxy in the environment makes the client complain
-        "http_async_client": httpx2.AsyncClient(transport=OfflineTransport()),
+        **_server(settings, "openai"),
+        "http_async_client": _guarded(network or Network(DefaultAsyncHttpxClient()), settings),
     }
 
 
-def _online(settings: Settings) -> dict[str, Any]:
-    if settings.openai_api_key is None:
+def _anthropic(settings: Settings) -> BaseChatModel:
+    options = {**_server(settings, "anthropic"), "model": settings.model.partition(":")[2]}
+    try:
+        from anthropic import DefaultAsyncHttpxClient
+
+        from agent.wire.anthropic import GuardedAnthropic
+    except ImportError:
         raise Problem(
-            f"SUPPORT_MODEL is {settings.model}, but OPENAI_API_KEY is not set. Nothing was asked;"
-            " set the key, or SUPPORT_MODEL=offline."
+            f"SUPPORT_MODEL is {settings.model}, and its client is not installed. Nothing was"
+            " asked; install langchain-anthropic, or this package with its extra `anthropic`."
+        ) from None
+    http = _guarded(Network(DefaultAsyncHttpxClient()), settings)
+    return GuardedAnthropic.over(http, streaming=True, stream_usage=True, **options)
+
+
+def _server(settings: Settings, vendor: str) -> dict[str, Any]:
+    """Key and address. Raises Problem without a key."""
+    key, url = (getattr(settings, f"{vendor}_{name}") for name in ("api_key", "base_url"))
+    if key is None:
+        raise Problem(
+            f"SUPPORT_MODEL is {settings.model}, but {vendor.upper()}_API_KEY is not set."
+            " Nothing was asked; set the key, or SUPPORT_MODEL=offline."
         )
-    url = settings.openai_base_url
-    return {"api_key": settings.openai_api_key, "base_url": str(url).rstrip("/") if url else None}
+    return {"api_key": key, **({"base_url": str(url).rstrip("/")} if url else {})}
+
+
+def _guarded(inner: httpx2.AsyncBaseTransport, settings: Settings) -> httpx2.AsyncClient:
+    guard = Guard(inner, settings.stall_timeout, _named, settings.record_streams)
+    return httpx2.AsyncClient(transport=guard)
+
+
+def _named(call_id: str, tool: str) -> None:
+    # Outside of a graph, as when a model is checked, nobody watches.
+    with suppress(RuntimeError):
+        progress.tell("call_named", call_id, tool, "", "named")
 
 
 def _of_another_provider(settings: Settings) -> BaseChatModel:

@@ -3,9 +3,11 @@
 The vendor's own text is never passed on: it may repeat the request, or the key.
 """
 
+from agent.wire.assemble import StreamInterrupted
+
 SCHEMA_WORDS = (
     *("response_format", "json_schema", "text.format", "structured output", "grammar"),
-    *("response mime type", "json mode"),
+    *("response mime type", "json mode", "output_config", "output format"),
 )
 REFUSALS = (400, 404, 405, 422, 501)  # of the request as it is, not for now
 
@@ -16,6 +18,8 @@ class ModelUnavailable(Exception):
 
 def reason(error: Exception) -> str:
     """Why the model gave no response, in a sentence."""
+    if isinstance(error, StreamInterrupted):
+        return f"The model's response cannot be used: {error}"
     status = status_of(error)
     if status in (401, 403):
         return f"The model's server refused the key (HTTP {status})."

@@ -6,21 +6,45 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
 
+from agent.wire import ids
+
 Block = dict[str, Any]
+THOUGHTS = ("reasoning", "thinking", "redacted_thinking")
 
 
-def for_responses(messages: Sequence[AnyMessage], *, reasoning: bool = True) -> list[AnyMessage]:
+def for_responses(
+    messages: Sequence[AnyMessage], *, reasoning: bool = True, chained: bool = False
+) -> list[AnyMessage]:
     """Each call as an item of its own message, and no reasoning but what the server can read.
 
     A call of another protocol is written out, since the client would take one whose id was there
     before for a repetition. Without its reasoning an item must not be sent under its id.
     """
-    return [_items(m, reasoning) if _calls(m) else m for m in messages]
+    kept = max(map(_place_kept, enumerate(messages, 1)), default=0) if chained else 0
+    sent = ids.sendable(messages, ids.OPENAI, kept=kept)
+    return [_items(m, reasoning) if _calls(m) else m for m in sent]
+
+
+def for_chat(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """As they are; LangChain writes calls and results, and leaves the rest out."""
+    return ids.sendable(messages, ids.OPENAI)
+
+
+def for_messages(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """As for others, with ids that Anthropic takes: none of them twice in a conversation."""
+    return for_others(ids.sendable(messages, ids.MESSAGES, unique=True))
 
 
 def for_others(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     """Without what only the Responses API knows: items of calls, and its reasoning."""
     return [_plain(m) if _calls(m) else m for m in messages]
+
+
+def _place_kept(numbered: tuple[int, AnyMessage]) -> int:
+    """The place, from 1, of a response that the vendor keeps; 0 for other messages."""
+    place, message = numbered
+    id_ = str(message.response_metadata.get("id", "")) if isinstance(message, AIMessage) else ""
+    return place if id_.startswith("resp_") else 0
 
 
 def _calls(message: AnyMessage) -> bool:
@@ -41,7 +65,7 @@ def _plain(message: AnyMessage) -> AnyMessage:
 def _items(message: AnyMessage, reasoning: bool) -> AnyMessage:
     assert isinstance(message, AIMessage)
     blocks = _blocks(message)
-    kept = [b for b in blocks if b["type"] != "reasoning" or _is_readable(b, reasoning)]
+    kept = [b for b in blocks if b["type"] not in THOUGHTS or _is_readable(b, reasoning)]
     if len(kept) < len(blocks):
         kept = [_nameless(block) for block in kept]
     written = {b.get("call_id") for b in kept if b["type"] == "function_call"}

@@ -15,7 +15,8 @@ from langchain_core.messages.ai import add_ai_message_chunks
 from agent.admission import BrokenResponse, admit
 from agent.calls import ToolCall
 from agent.wire import errors
-from agent.wire.request import Request, is_openai
+from agent.wire.assemble import NoEvents
+from agent.wire.request import Request, takes_schema
 
 Finding = Literal["yes", "no", "unknown"]
 
@@ -77,7 +78,7 @@ async def probe(model: BaseChatModel) -> Findings:
     except Exception as error:
         found.trouble, found.status = errors.reason(error), errors.status_of(error)
         return found
-    if found.tools == "yes" and is_openai(model):
+    if found.tools == "yes" and takes_schema(model):
         await _schema(model, replace(request, answer=ANSWER), history, found)
     return found
 
@@ -116,6 +117,8 @@ async def _chunks(
     bound, system = request.bound(model)
     try:
         return [chunk async for chunk in bound.astream([*system, *messages])]
+    except NoEvents:
+        return []
     except ValueError as error:
         if "No generation" in str(error):  # LangChain's words for no event
             return []

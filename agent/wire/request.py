@@ -28,11 +28,13 @@ class Request:
 
     def bound(self, model: BaseChatModel) -> tuple[Runnable[Any, Any], list[SystemMessage]]:
         """The model with all that goes with each request, and what stands before the messages."""
+        options: dict[str, Any] = {}
+        if self.answer and self.strict and takes_schema(model):
+            options["response_format"] = self.answer
+        if speaks_messages(model):
+            return self._for_messages(model, options), [SystemMessage(self.told)]
         if not is_openai(model):
             return self._with_tools(model), [SystemMessage(self.told)]
-        options: dict[str, Any] = {}
-        if self.answer and self.strict:
-            options["response_format"] = self.answer
         if self.tools:
             options |= {"tools": self.tools, "parallel_tool_calls": True}
         if speaks_responses(model, self.tools):
@@ -46,11 +48,33 @@ class Request:
             return self.instructions
         return f"{self.instructions}\n\n{PROSE}\n{json.dumps(self.answer['json_schema']['schema'])}"
 
+    def _for_messages(self, model: Any, options: dict[str, Any]) -> Runnable[Any, Any]:
+        if not self.tools:
+            return model.bind(**options)  # type: ignore[no-any-return]
+        tools = [_anthropic(tool["function"]) for tool in self.tools]
+        return model.bind_tools(tools, parallel_tool_calls=True, **options)  # type: ignore[no-any-return]
+
     def _with_tools(self, model: BaseChatModel) -> Runnable[Any, Any]:
         try:
             return model.bind_tools(self.tools) if self.tools else model
         except NotImplementedError:  # a model that cannot call tools still answers
             return model
+
+
+def _anthropic(function: dict[str, Any]) -> dict[str, Any]:
+    """A tool in Anthropic's form: LangChain's own would make all tools strict, or none."""
+    strict = {"strict": True} if function.get("strict") else {}
+    about = {"name": function["name"], "description": function.get("description", "")}
+    return {**about, "input_schema": function["parameters"], **strict}
+
+
+def takes_schema(model: BaseChatModel) -> bool:
+    """Whether an answer's schema can be sent to its API at all."""
+    return is_openai(model) or speaks_messages(model)
+
+
+def speaks_messages(model: BaseChatModel) -> bool:
+    return model._llm_type == "anthropic-chat"
 
 
 def is_openai(model: BaseChatModel) -> bool:

@@ -1,0 +1,192 @@
+"""Anthropic's Messages API: content blocks by index.
+
+Source: `anthropic.types.RawMessageStreamEvent` of the official SDK. A tool's input comes as the
+text of a JSON object; where that text is none, or readers differ on it, the text itself stands in
+the body as `input`.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent.admission import NotStrictJson, parse_strictly
+from agent.wire import assemble
+from agent.wire.assemble import Body, Call, Event, Seen, StreamInterrupted, word
+
+Block = dict[str, Any]
+
+# A `stop_sequence` ends what the request wanted to end; a pause, a refusal, a full window do not.
+ENDS = ("end_turn", "tool_use", "stop_sequence")
+# What `message_delta` tells; the last of them beside its `delta`.
+ENDED = ("stop_reason", "stop_sequence", "stop_details", "container", "context_management")
+# The deltas of a block: their kind, their field, and the field of the block that they fill.
+DELTAS = {
+    "text": [("text_delta", "text", "text")],
+    "thinking": [
+        ("thinking_delta", "thinking", "thinking"),
+        ("signature_delta", "signature", "signature"),
+    ],
+    "compaction": [("compaction_delta", "content", "content")],
+}
+
+
+@dataclass
+class _Opened:
+    block: Block
+    call: Call | None
+    pieces: dict[str, list[Any]] = field(default_factory=dict)
+    done: bool = False
+
+
+class Assembler(assemble.Assembler):
+    """From `message_start` to `message_stop`."""
+
+    def __init__(self, *options: Any) -> None:
+        super().__init__(*options)
+        self._message: Body | None = None
+        self._blocks: dict[int, _Opened] = {}
+        self._end: Body = {}
+        self._usage: dict[str, Any] = {}
+
+    def _take(self, event: Event) -> None:
+        match event["type"]:
+            case "content_block_delta":
+                self._delta(event)
+            case "content_block_start":
+                self._open(event["index"], event["content_block"])
+            case "content_block_stop":
+                self._close(self._at(event))
+            case "message_start" if self._message is None:
+                self._message = event["message"]
+                self._count(event["message"])
+            case "message_delta":
+                told = {**event, **event["delta"]}
+                self._end |= {n: v for n, v in told.items() if n in ENDED and v is not None}
+                self._count(event)
+            case "message_stop":
+                self.ended = True
+            case "message_start":
+                raise self.interrupted("The response began twice.")
+            case "error":
+                raise self.interrupted(
+                    f"The response reported an error ({word(event['error']['type'])})."
+                )
+
+    def _count(self, told: Body) -> None:
+        """What is reported later holds what was reported before."""
+        used = told.get("usage") or {}
+        self._usage |= {name: value for name, value in used.items() if value is not None}
+
+    def _open(self, index: int, block: Block) -> None:
+        if index in self._blocks:
+            raise self.interrupted("Two blocks share one index.")
+        call = Call(block["id"], block["name"]) if block["type"] == "tool_use" else None
+        self._blocks[index] = _Opened(block, call)
+        if call:
+            self.calls.append(call)
+            self._named(call)
+
+    def _delta(self, event: Event) -> None:
+        opened, delta = self._at(event), event["delta"]
+        for name, value in delta.items():
+            if name == "partial_json" and opened.call:
+                opened.call.pieces.append(value + "")
+            elif name != "type" and value is not None:
+                opened.pieces.setdefault(name, []).append(value)
+
+    def _close(self, opened: _Opened) -> None:
+        opened.done = True
+        if opened.call:
+            given = opened.block.get("input")
+            if given and opened.call.text and _input(opened.call.text) != given:
+                raise self._broken(opened.call, "its pieces are not what it began with")
+            opened.call.done = True
+
+    def _at(self, event: Event) -> _Opened:
+        opened = self._blocks.get(event["index"])
+        if opened is None or opened.done:
+            raise self.interrupted("An event is about a block that is not open.")
+        return opened
+
+    def _whole(self) -> Body:
+        if self._message is None or not self.ended:
+            raise self.interrupted("The stream ended before the response was completed.")
+        blocks = [opened for _, opened in sorted(self._blocks.items())]
+        if not all(opened.done for opened in blocks):
+            raise self.interrupted("The response ended with a block that was not done.")
+        content = {"content": list(map(_written, blocks)), "usage": self._usage}
+        check(body := {**self._message, **self._end, **content})
+        return body
+
+
+def check(body: Body) -> None:
+    """Raises StreamInterrupted unless the message came to its natural end."""
+    calls = [block for block in body["content"] if block["type"] == "tool_use"]
+    end = body.get("stop_reason")
+    if end not in ENDS:
+        seen = [Seen(call["id"], call["name"], False) for call in calls]
+        raise StreamInterrupted(f"The response ended as {word(end)}.", seen)
+    if end == "tool_use" and not calls:
+        raise StreamInterrupted("The response ended in calls, and holds none.")
+
+
+def events(body: Body) -> Iterator[Event]:
+    """The stream of a whole message; its usage stands in the one `message_delta`."""
+    end = {name: body[name] for name in ENDED if name in body}
+    beside = {name: end.pop(name) for name in ENDED[-1:] if name in end}
+    beside = (
+        {"context_management": body["context_management"]} if "context_management" in body else {}
+    )
+    begun = {**body, "content": [], "stop_reason": None, "stop_sequence": None}
+    yield {"type": "message_start", "message": begun}
+    for index, block in enumerate(body["content"]):
+        for event in _block(block):
+            yield {**event, "index": index}
+    yield {"type": "message_delta", "delta": end, "usage": body["usage"], **beside}
+    yield {"type": "message_stop"}
+
+
+def _block(block: Block) -> Iterator[Event]:
+    emptied = {place: "" for _, _, place in DELTAS.get(block["type"], ())}
+    begun: Block = {**block, **emptied, **({"input": {}} if "input" in block else {})}
+    begun.pop("citations", None)
+    yield {"type": "content_block_start", "content_block": begun}
+    for delta in _deltas(block):
+        yield {"type": "content_block_delta", "delta": delta}
+    yield {"type": "content_block_stop"}
+
+
+def _deltas(block: Block) -> Iterator[Event]:
+    for kind, name, place in DELTAS.get(block["type"], ()):
+        if block.get(place):
+            yield {"type": kind, name: block[place]}
+    for citation in block.get("citations") or ():
+        yield {"type": "citations_delta", "citation": citation}
+    if "input" in block:
+        given = block["input"]
+        text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        yield {"type": "input_json_delta", "partial_json": text}
+
+
+def _written(opened: _Opened) -> Block:
+    block = dict(opened.block)
+    for name, pieces in opened.pieces.items():
+        if name == "citation":
+            block["citations"] = [*(block.get("citations") or ()), *pieces]
+        elif name == "partial_json":
+            block["input"] = _input("".join(pieces))
+        elif all(isinstance(piece, str) for piece in pieces):
+            block[name] = (block.get(name) or "") + "".join(pieces)
+        else:
+            block[name] = pieces[-1]
+    if opened.call and opened.call.text:
+        block["input"] = _input(opened.call.text)
+    return block
+
+
+def _input(text: str) -> dict[str, Any] | str:
+    try:
+        return parse_strictly(text)
+    except NotStrictJson:
+        return text

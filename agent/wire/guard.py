@@ -1,0 +1,203 @@
+"""The transport between a model's client and its server: only whole responses get through.
+
+It reads a response to its end, holds it to its protocol, and tells it again with calls in one piece
+each. What a client would make of half a response never arises. An answer that is an error goes
+through as it is, so that the client asks again where it knows to.
+"""
+
+import asyncio
+import codecs
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+
+from agent.wire import record
+from agent.wire.assemble import WRONG_FORM, Assembler, Body, NoEvents, OnNamed, StreamInterrupted
+from agent.wire.protocols import DONE, SIZE, Events, Protocol, of_path
+
+LONGEST = 900  # seconds for one response, however lively it is
+REST = 0.1  # seconds for what comes behind the last event
+UNSUITED = ("content-length", "content-encoding", "transfer-encoding", "content-type")
+
+
+@dataclass
+class Guard(httpx2.AsyncBaseTransport):
+    """Wraps the transport that asks.
+
+    stall: seconds that may pass without a byte. on_named: is told the id and tool of a call as
+    soon as they are known; nothing has run, and the response may still break off. recordings: the
+    folder for streams as they came, without their values; None: nothing is written.
+
+    A broken response raises StreamInterrupted when its body is read.
+    """
+
+    inner: httpx2.AsyncBaseTransport
+    stall: float = 120
+    on_named: OnNamed = lambda call_id, name: None
+    recordings: Path | None = None
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        response = await self._begun(request)
+        protocol = of_path(request.url.path)
+        if protocol is None:
+            return response
+        if response.status_code >= 400:
+            await self._keep_refused(protocol, request, response)
+            return response
+        streamed = "json" not in response.headers.get("content-type", "")
+        headers = [(n, v) for n, v in response.headers.items() if n.lower() not in UNSUITED]
+        kind = "text/event-stream; charset=utf-8" if streamed else "application/json"
+        return httpx2.Response(
+            response.status_code,
+            headers=[*headers, ("content-type", kind)],
+            stream=_Whole(self, protocol, response, streamed),
+            extensions=response.extensions,
+        )
+
+    async def aclose(self) -> None:
+        await self.inner.aclose()
+
+    async def _begun(self, request: httpx2.Request) -> httpx2.Response:
+        try:
+            async with asyncio.timeout(self.stall):
+                return await self.inner.handle_async_request(request)
+        except TimeoutError:
+            raise httpx2.ReadTimeout("No answer began in time.", request=request) from None
+
+    async def _keep_refused(
+        self, protocol: Protocol, request: httpx2.Request, response: httpx2.Response
+    ) -> None:
+        if self.recordings and response.status_code in (400, 422):
+            sent = [(await request.aread()).decode(errors="replace")]
+            await record.keep(self.recordings, f"{protocol.name}-refused", sent)
+
+
+@dataclass
+class _Whole(httpx2.AsyncByteStream):
+    """What the client reads: nothing until all is there."""
+
+    guard: Guard
+    protocol: Protocol
+    response: httpx2.Response
+    streamed: bool
+    read: bool = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        if self.read:  # OpenAI's client reads on behind the end, to keep the connection
+            return
+        self.read = True
+        source = _Bounded(self.response, self.guard.stall)
+        if self.streamed:
+            for frame in self.protocol.frames(await self._assembled(source)):
+                yield frame
+        else:
+            content = b"".join([chunk async for chunk in source])
+            check_unstreamed(self.protocol, content)
+            yield content
+
+    async def aclose(self) -> None:
+        await self.response.aclose()
+
+    async def _assembled(self, source: "_Bounded") -> Body:
+        assembler = self.protocol.assembler(self.guard.on_named)
+        received: list[str] = []
+        try:
+            await self._take(source, assembler, received)
+        finally:
+            if self.guard.recordings:
+                await record.keep(self.guard.recordings, self.protocol.name, received)
+        return assembler.whole()
+
+    async def _take(self, source: "_Bounded", assembler: Assembler, received: list[str]) -> None:
+        try:
+            async for data in Events(source):
+                if not source.ended:
+                    received.append(data)
+                    source.ended = take(assembler, data)
+        except StreamInterrupted as error:
+            error.seen = error.seen or assembler.seen
+            raise
+        except httpx2.SSEError as error:
+            raise assembler.interrupted("An event is too large.") from error
+        if not received:
+            raise NoEvents("The server's answer holds no event.")
+
+
+@dataclass
+class _Bounded(httpx2.AsyncByteStream):
+    """A body's bytes within all bounds, else StreamInterrupted.
+
+    ended: what comes now is read for the connection's sake, and briefly.
+    """
+
+    response: httpx2.Response
+    stall: float
+    ended: bool = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size, text = 0, codecs.getincrementaldecoder("utf-8")()
+        loop = asyncio.get_running_loop()
+        until = loop.time() + LONGEST
+        chunks = self.response.aiter_bytes()
+        while (chunk := await self._next(chunks, until - loop.time())) is not None:
+            size += len(chunk)
+            if size > SIZE:
+                raise StreamInterrupted(f"The response is larger than {SIZE // 10**6} MB.")
+            try:
+                text.decode(chunk)
+            except UnicodeDecodeError:
+                raise StreamInterrupted("The response is not UTF-8 text.") from None
+            yield chunk
+            until = min(until, loop.time() + REST) if self.ended else until
+
+    async def _next(self, chunks: AsyncIterator[bytes], left: float) -> bytes | None:
+        try:
+            async with asyncio.timeout(min(self.stall, left)):
+                return await anext(chunks, None)
+        except (TimeoutError, httpx2.TransportError) as error:
+            if self.ended:
+                return None
+            if isinstance(error, TimeoutError):
+                raise StreamInterrupted("The response stopped coming.") from None
+            name = type(error).__name__
+            raise StreamInterrupted(f"The connection broke off ({name}).") from error
+
+
+def take(assembler: Assembler, data: str) -> bool:
+    """Gives an assembler the data of one event; whether it was the last one that matters."""
+    if data.startswith(DONE):
+        return True
+    try:
+        event = json.loads(data)
+    except (ValueError, RecursionError):
+        raise assembler.interrupted("An event is not JSON.") from None
+    assembler.take(event)
+    return assembler.ended
+
+
+def check_unstreamed(protocol: Protocol, content: bytes) -> None:
+    """Holds a body that came whole to the rules. Raises StreamInterrupted."""
+    try:
+        body: Body = json.loads(content)
+        protocol.check(body)
+    except (*WRONG_FORM, RecursionError):
+        raise StreamInterrupted("The server's answer does not have its protocol's form.") from None
+
+
+class Network(httpx2.AsyncBaseTransport):
+    """Asks through a client of its own, so that proxies of the environment count.
+
+    A client that is given a transport would leave them out.
+    """
+
+    def __init__(self, client: httpx2.AsyncClient) -> None:
+        self._client = client
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        return await self._client.send(request, stream=True)
+
+    async def aclose(self) -> None:
+        await self._client.aclose()

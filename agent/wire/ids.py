@@ -1,0 +1,65 @@
+"""Ids of calls as a server takes them; everywhere else the model's own stay."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+
+# What is refused: more than 64 characters by OpenAI's protocols, and by Messages other characters.
+OPENAI = re.compile(r".{1,64}", re.DOTALL)
+MESSAGES = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+OURS = re.compile(r"call_[0-9a-f]{48}")
+
+
+def sendable(
+    messages: Sequence[AnyMessage], fits: re.Pattern[str], *, unique: bool = False, kept: int = 0
+) -> list[AnyMessage]:
+    """The messages with ids that fit, in a call and its result alike.
+
+    unique: an id that comes again in a later response, for another call, is replaced too. kept: how
+    many messages the server has itself; results that come next name calls as it does.
+    """
+    times: Counter[str] = Counter()
+    ids: dict[str, str] = {}
+    sent: list[AnyMessage] = []
+    for place, message in enumerate(messages):
+        if isinstance(message, AIMessage) and message.tool_calls:
+            own = [call["id"] or "" for call in message.tool_calls]
+            times.update(own)
+            count = times if unique else Counter(own)
+            ids = {id_: id_ if place < kept else _fit(id_, count[id_], fits) for id_ in own}
+        sent.append(_renamed(message, ids))
+    return sent
+
+
+def _fit(id_: str, time: int, fits: re.Pattern[str]) -> str:
+    """Itself where it can be; one that looks like ours is replaced too, so that none meet."""
+    if time == 1 and fits.fullmatch(id_) and not OURS.fullmatch(id_):
+        return id_
+    return f"call_{sha256(f'{time} {id_}'.encode()).hexdigest()[:48]}"
+
+
+def _renamed(message: AnyMessage, ids: dict[str, str]) -> AnyMessage:
+    if isinstance(message, ToolMessage):
+        new = ids.get(message.tool_call_id, message.tool_call_id)
+        return message if new == message.tool_call_id else _with(message, tool_call_id=new)
+    if not isinstance(message, AIMessage) or all(old == new for old, new in ids.items()):
+        return message
+    calls = [{**call, "id": ids.get(call["id"] or "", call["id"])} for call in message.tool_calls]
+    if isinstance(message.content, str):
+        return _with(message, tool_calls=calls)
+    return _with(message, tool_calls=calls, content=[_block(each, ids) for each in message.content])
+
+
+def _block(block: Any, ids: dict[str, str]) -> Any:
+    """The item of a call, where the content holds one."""
+    if not isinstance(block, dict) or block.get("call_id") not in ids:
+        return block
+    return {**block, "call_id": ids[block["call_id"]]}
+
+
+def _with(message: AnyMessage, **changed: Any) -> AnyMessage:
+    return message.model_copy(update=changed)
