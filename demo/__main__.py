@@ -4,9 +4,10 @@ import asyncio
 
 from rich.console import Console
 
+from demo.cut_stream import cut_stream
 from demo.two_orders import two_orders
 
-SCENES = (two_orders,)
+SCENES = (two_orders, cut_stream)
 
 
 async def main() -> None:

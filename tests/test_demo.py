@@ -26,7 +26,8 @@ def test_the_demo_shows_the_second_call_finishing_first_and_each_order_with_its_
     )
     assert time.monotonic() - began < 20
     assert done.stderr == ""
-    scene, _, rest = done.stdout.partition("what goes back to the model")
+    first, _, second = done.stdout.partition("2. ")
+    scene, _, rest = first.partition("what goes back to the model")
     told, _, read = rest.partition("what the customer reads")
     asked = re.findall(r"▸ asked +get_delivery\((\S+)\) +(\S+)", scene)
     answered = re.findall(r"✓ answered +get_delivery\((\S+)\) +(\S+)", scene)
@@ -41,3 +42,7 @@ def test_the_demo_shows_the_second_call_finishing_first_and_each_order_with_its_
     sentences = _flat(read).split("Order ")
     check_only(next(s for s in sentences if s.startswith("A ")), "A")
     check_only(next(s for s in sentences if s.startswith("B ")), "B")
+    unguarded, _, ours = second.partition("what happens here")
+    assert "get_delivery(A) " in unguarded
+    assert re.findall(r"get_delivery\((\S+)\)", ours) == ["A-17", "A-17"]
+    check_only(_flat(ours), "A-17")
