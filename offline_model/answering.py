@@ -21,7 +21,7 @@ class Situation:
 
     `facets` are what was asked of each call; `left_out` are calls that only served to find others.
     `able` is whether an offered tool does the deed that is wanted, `stuck` that none tells anything
-    of what was asked.
+    of what was asked, `lost` that no order was found to hold what was asked about.
     """
 
     conversation: Conversation
@@ -30,6 +30,7 @@ class Situation:
     facets: dict[str, frozenset[str]]
     left_out: list[str]
     stuck: bool
+    lost: bool
     able: bool
 
     @property
@@ -78,7 +79,7 @@ def _opening(situation: Situation) -> list[str]:
     """Which of the lexicon's sentences fits what was asked and what came of it."""
     shown, reading = situation.shown, situation.reading
     if shown:
-        return _opening_of(shown)
+        return ["which"] if situation.lost else _opening_of(shown)
     if reading.asks and situation.stuck:
         return ["no_way"]
     if _refused(situation):

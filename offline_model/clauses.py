@@ -77,7 +77,7 @@ def clauses(sentence: str, lexicon: Lexicon, extra: Marks = ()) -> list[Clause]:
 def _begins(current: Clause, part: Clause, following: Clause, lexicon: Lexicon) -> bool:
     """Whether a part is a clause of its own, or still belongs to the clause before it."""
     if not (current.subject and current.asks):
-        return current.subject and part.subject and part.asks and part.refers
+        return current.subject and part.refers
     if part.subject:
         waits = following.asks and not following.marks  # "…, B-21: how much?"
         adds = current.refers and part.joint in lexicon.data["words"]["adding"]
@@ -88,9 +88,8 @@ def _begins(current: Clause, part: Clause, following: Clause, lexicon: Lexicon) 
 def _leads_on(part: Clause, following: Clause, lexicon: Lexicon) -> bool:
     """A question without a subject belongs to the next part where that goes on with its phrase
     ("the delivery date and carrier of B-21"), not where it opens a question of its own."""
-    openers = lexicon.data["words"]["openers"]
-    opened = part.words[:1] + following.words[:1]
-    return bool(following.marks) and following.asks and not set(opened) & set(openers)
+    opened = {*part.words[:1], *following.words[:1]}
+    return bool(following.marks) and not opened & set(lexicon.data["words"]["openers"])
 
 
 def _parts(text: str, lexicon: Lexicon, extra: Marks) -> list[Clause]:

@@ -1,50 +1,57 @@
-"""Which tokens of a message name orders: each is weighed by its form and the words around it."""
+"""Which tokens of a message name orders: each kind of token has a rule of its own.
+
+mixed    "A-17": always, but "COVID-19" and the like only where they are tied
+joined   "a18": likewise, where it has more than one digit and counts nothing
+number   "0456" always; "4711" where two of three hold: it is tied, it is long, the word before it
+         and its form speak of no amount or year; an untied one only if no other id is there
+word     "A": a capital; a small letter where it is tied or stands where an id stands; a letter
+         that is a word of the language too ("a", "и") where it cannot be that word
+
+A token is tied where it follows "order", "#" or the like, or stands in a list with other ids.
+"""
 
 import re
 
 from offline_model.lexicon import Lexicon
 from offline_model.tokens import Token
 
-NEVER = -9
-NEEDED = 2
 NOWHERE = Token("end", "")
 
 
 def mark_ids(tokens: list[Token], lexicon: Lexicon) -> list[Token]:
     """The tokens, those that name an order with their `order_id`: as the customer wrote it."""
-    return _Scale(tokens, lexicon).marked()
+    return _Marker(tokens, lexicon).marked()
 
 
-class _Scale:
+class _Marker:
     def __init__(self, tokens: list[Token], lexicon: Lexicon) -> None:
         self.tokens = tokens
         self.words, self.known = lexicon.ids, lexicon.known
-        self.nouns = self.words["nouns"] | set(lexicon.data["elsewhere"]["nouns"])
-        self.joints = self.words["connectors"] | self.nouns
+        elsewhere = lexicon.data["elsewhere"]
+        self.nouns = self.words["nouns"].union(elsewhere["nouns"])
+        self.joints = self.nouns.union(self.words["connectors"], elsewhere["joints"])
         self.contractions = lexicon.data["words"]["contractions"]
         words = [t.text for t in tokens if t.kind == "word" and len(t.text) > 1]
         self.shouting = len(words) > 1 and "".join(words).isupper()
+        self.wordless = not any(word.lower() not in self.joints for word in words)
 
     def marked(self) -> list[Token]:
         """Twice over, since an id tells of its neighbours on both sides."""
-        scores: dict[int, int] = {}
         for place in [*range(len(self.tokens))] * 2:
-            scores[place] = self._score(place)
-            token = self.tokens[place]
-            token.order_id = self._spelled(place) if scores[place] >= NEEDED else ""
-        bare = [t for p, t in enumerate(self.tokens) if t.kind == "number" and scores[p] == NEEDED]
-        if any(token.order_id and token not in bare for token in self.tokens):
-            for token in bare:  # a number that nothing ties to an order counts only by itself
+            rule = getattr(self, f"_{self.tokens[place].kind}", None)
+            self.tokens[place].order_id = self._spelled(place) if rule and rule(place) else ""
+        numbers = [(p, t) for p, t in enumerate(self.tokens) if t.kind == "number"]
+        loose = [t for p, t in numbers if not (_padded(t) or self._tied(p))]
+        if any(token.order_id and token not in loose for token in self.tokens):
+            for token in loose:
                 token.order_id = ""
-        return [t for p, t in enumerate(self.tokens) if not self._swallowed(p)]
-
-    def _swallowed(self, place: int) -> bool:
-        """Whether it belongs to the letter before it: "order B 21"."""
-        return any(len(self._at(place - back).order_id.split()) > back for back in (1, 2))
+        parts = ((p, range(len(t.order_id.split()))) for p, t in enumerate(self.tokens))
+        behind = {p + step for p, steps in parts for step in steps[1:]}  # "order B 21"
+        return [t for p, t in enumerate(self.tokens) if p not in behind]
 
     def _spelled(self, place: int) -> str:
         token = self.tokens[place]
-        if token.kind == "mixed" and self._prefix(token) in self.nouns:
+        if token.kind == "mixed" and _prefix(token) in self.nouns:
             return re.split("[-_]", token.raw, maxsplit=1)[1]
         if number := self._number_behind(place):
             between = self.tokens[place + 1].text == "-"
@@ -53,79 +60,82 @@ class _Scale:
             return self._completed(place)
         return token.raw[:1] if len(token.base) == 1 else token.raw
 
-    # One method a kind of token: what speaks for an id, less what speaks against it.
+    # The rules.
 
-    def _score(self, place: int) -> int:
-        weigh = getattr(self, f"_{self.tokens[place].kind}", None)
-        return int(weigh(place)) if weigh else NEVER
-
-    def _mixed(self, place: int) -> int:
-        token = self.tokens[place]
-        prefix = self._prefix(token)
-        doubtful = prefix in self.words["not_prefixes"] or (
-            len(prefix) > 4 and token.text.split("-")[0].islower()
-        )
+    def _mixed(self, place: int) -> bool:
+        token, prefix = self.tokens[place], _prefix(self.tokens[place])
         if self._at(place - 1).base in self.words["others"]:
-            return NEVER
-        return 0 + self._tied(place) if doubtful and prefix not in self.nouns else 4
+            return False
+        a_word = len(prefix) > 4 and token.text.split("-")[0].islower()
+        doubtful = prefix not in self.nouns and (prefix in self.words["not_prefixes"] or a_word)
+        return not doubtful or self._tied(place)
 
-    def _joined(self, place: int) -> int:
+    def _joined(self, place: int) -> bool:
         token = self.tokens[place]
         digits = sum(map(str.isdigit, token.text))
         if token.lower in self.words["not_ids"] or (digits > 5 and self._foreign(place)):
-            return NEVER
-        plain = digits > 1 and not self._unit_follows(place)
-        return 3 if plain else self._tied(place)
+            return False
+        return (digits > 1 and not self._unit_follows(place)) or self._tied(place)
 
-    def _number(self, place: int) -> int:
+    def _number(self, place: int) -> bool:
         token, before = self.tokens[place], self._at(place - 1)
-        long = len(token.text) > 2
-        counted = self._unit_follows(place) and not (long and token.text.startswith("0"))
-        if counted or self._foreign(place) or self._swallowed(place):
-            return NEVER
+        padded = _padded(token)
+        if self._foreign(place) or (self._unit_follows(place) and not padded):
+            return False
         year = len(token.text) == 4 and token.text[:2] in ("19", "20")
         doubtful = year or before.lower in self.words["number_not_after"]
-        listed = 3 * (self._beside(place) and (long or self._completed(place) != token.raw))
-        zero = 2 * (long and token.text.startswith("0"))
-        return 2 * long + zero - 2 * doubtful + max(3 * bool(self._named(place)), listed)
+        return padded or sum((self._tied(place), len(token.text) > 2, not doubtful)) > 1
 
-    def _word(self, place: int) -> int:
-        token, before, after = (self._at(place + step) for step in (0, -1, 1))
+    def _word(self, place: int) -> bool:
+        token, before = self.tokens[place], self._at(place - 1)
         letter = token.base
         if len(letter) > 1 or letter == letter.upper():  # not a letter of an alphabet
-            return NEVER
+            return False
         never = letter in self.words["pronouns"] or before.base in self.words["not_before"]
         if never or self._initial(place):
-            return NEVER
-        apart, owned = self._apart(place), self._owned(place)
-        article = letter in self.words["articles"] and not (apart or owned)
-        upper = token.text[0].isupper() and not self.shouting
-        score = (1 if article else 2) * upper
-        score += (
-            2 * (apart or owned)
-            + self._named(place)
-            + 2 * self._beside(place)
-            + 3 * bool(self._number_behind(place))
-        )
-        score += before.base in self.words["before_letter"] or len(self.tokens) < 3
-        score += self._goes_on(after) or "'" in token.text
-        score -= letter in self.words["chat_letters"] and not upper
-        return int(score) - (self._article(place) if article else 0)
+            return False
+        if self._apart(place) or self._owned(place) or self._number_behind(place):
+            return True
+        article = letter in self.words["articles"]
+        foreign = article and not letter.isascii()
+        if self.wordless and not foreign and letter not in self.words["chat_letters"]:
+            return True
+        if article:
+            return self._no_article(place)
+        follows = before.base in self.words["before_letter"] or len(self.tokens) < 3
+        goes_on = self._goes_on(place) or "'" in token.text
+        if letter in self.words["chat_letters"] and not self._capital(place):
+            return self._tied(place) and goes_on
+        return self._capital(place) or self._tied(place) or (follows and goes_on)
 
-    def _article(self, place: int) -> int:
-        """What speaks for "a" as an article: its place and the word behind it."""
-        token, after = self.tokens[place], self._at(place + 1)
-        upper = token.text[0].isupper() and not self.shouting
-        inside = upper and self._at(place - 1).kind not in ("end", "mark")
-        if upper and self._beside(place):
-            return 0
-        if self._goes_on(after):
-            noun = after.lower in self.words["after_article"]
-            others = (t for t in self.tokens if t is not token and len(t.order_id) == 1)
-            return int(noun and not inside and not (upper and any(others)))
-        return 0 if inside and after.lower in self.known and not after.text.istitle() else 2
+    def _no_article(self, place: int) -> bool:
+        """Whether a letter that is a word too is no such word: by its case, place and neighbours.
+
+        "Is A late?" names an order, "A late one" does not, "A late, B not" does.
+        """
+        before, after = self._at(place - 1), self._at(place + 1)
+        begins, capital = before.kind in ("end", "mark"), self._capital(place)
+        if not self.tokens[place].text.isascii() and (begins or not capital):
+            return capital and not after.order_id and self._neighbour(place, 1) is not None
+        if capital and self._beside(place):
+            return True
+        if not self._goes_on(place):
+            inside = capital and not begins and after.lower in self.known
+            listed = self._named(place) and bool(after.order_id)
+            return listed or (inside and not after.text.istitle())
+        introduces = after.lower in self.words["after_article"]
+        if capital:
+            return not (introduces and begins) or self._tied(place) or self._parallel(place)
+        follows = before.base in self.words["before_letter"]
+        return self._named(place) or (not introduces and (follows or self._beside(place)))
 
     # What stands around.
+
+    def _at(self, place: int) -> Token:
+        return self.tokens[place] if 0 <= place < len(self.tokens) else NOWHERE
+
+    def _capital(self, place: int) -> bool:
+        return self.tokens[place].text[0].isupper() and not self.shouting
 
     def _apart(self, place: int) -> bool:
         """Whether it is a Latin letter among words of another script."""
@@ -137,14 +147,14 @@ class _Scale:
         before, after = self._at(place - 1), self._at(place + 1)
         return before.lower in self.words["owners"] and after.base in self.nouns
 
-    def _at(self, place: int) -> Token:
-        return self.tokens[place] if 0 <= place < len(self.tokens) else NOWHERE
+    def _parallel(self, place: int) -> bool:
+        """Whether another part begins with a letter: "A delivery, B price"."""
+        starts = (p for p, t in enumerate(self.tokens) if p != place and len(t.order_id) == 1)
+        return any(self._at(start - 1).kind in ("end", "mark") for start in starts)
 
-    def _prefix(self, token: Token) -> str:
-        return re.split("[-_]", token.lower)[0]
-
-    def _goes_on(self, after: Token) -> bool:
-        """Whether a sentence goes on with this word behind an id."""
+    def _goes_on(self, place: int) -> bool:
+        """Whether a sentence goes on behind an id as it does here."""
+        after = self._at(place + 1)
         ends = after.kind in ("end", "mark", "mask")
         return ends or self._first(after) in self.words["after_letter"]
 
@@ -157,19 +167,26 @@ class _Scale:
         dot, after = self._at(place + 1), self._at(place + 2)
         return dot.text == "." and after.text[:1].isupper() and self._first(after) not in self.known
 
-    def _named(self, place: int) -> int:
-        """3 behind "#" or in quotes, 2 where "order", "order number:" or the like stands before."""
+    def _tied(self, place: int) -> bool:
+        """A short number is no part of a list, unless it goes with the id before it."""
+        token = self.tokens[place]
+        short = token.kind == "number" and len(token.text) < 3
+        listed = not short or self._completed(place) != token.raw
+        return self._named(place) or (listed and self._beside(place))
+
+    def _named(self, place: int) -> bool:
+        """Whether it stands in quotes, behind "#", or behind "order", "order number:" or such."""
         before, after = self._at(place - 1).text, self._at(place + 1).text
         if before == "#" or (before == after and before in ('"', "'")):
-            return 3
+            return True
         step = place - 1
         while self._is_glue(self._at(step)):
             step -= 1
         noun = self._at(step)
         if not {noun.base, noun.lower} & self.nouns:
-            return 2 * (self._at(step + 1).lower in self.nouns and step + 1 < place)
+            return self._at(step + 1).lower in self.nouns and step + 1 < place
         as_verb = self._at(step - 1).lower in self.words["verb_before"]
-        return 0 if noun.lower in self.words["verb_like"] and as_verb else 2
+        return not (as_verb and noun.lower in self.words["verb_like"])
 
     def _is_glue(self, token: Token) -> bool:
         if token.kind in ("mark", "end"):
@@ -182,29 +199,29 @@ class _Scale:
 
     def _neighbour(self, place: int, way: int) -> Token | None:
         step = place + way
-        while self._joins(self._at(step)):
+        while self._joins(step):
             step += way
-        found, upper = self._at(step), self.tokens[place].text.isupper() and not self.shouting
-        return found if found.order_id and (step != place + way or upper) else None
+        found, apart = self._at(step), step != place + way
+        return found if found.order_id and (apart or self._capital(place)) else None
 
-    def _joins(self, token: Token) -> bool:
+    def _joins(self, place: int) -> bool:
+        """Whether a list goes on: "and", a comma, or a short word of another language."""
+        token = self._at(place)
         if token.kind in ("mark", "owner"):
             return token.text in (*",;/&+-(#\n\"'", "'s")
-        return token.kind == "word" and token.lower in self.joints
-
-    def _tied(self, place: int) -> int:
-        return self._named(place) + 2 * self._beside(place)
+        if token.kind != "word" or token.order_id:
+            return False
+        foreign = len(token.text) < 6 and token.lower not in self.known
+        return foreign or token.lower in self.joints
 
     def _number_behind(self, place: int) -> str:
         """The number of an id that is typed with a space: "order B 21", "order b - 21"."""
-        letter, number = self._at(place), self._at(place + 1)
-        if number.text == "-":
-            number = self._at(place + 2)
+        letter, step = self._at(place), place + 1 + (self._at(place + 1).text == "-")
+        number = self._at(step)
         if letter.kind != "word" or len(letter.text) != 1 or number.kind != "number":
             return ""
         near = number.start in (letter.start + 2, letter.start + 4)
         tied = self._named(place) or self._neighbour(place, -1)
-        step = self.tokens.index(number)
         return number.raw if near and tied and not self._unit_follows(step) else ""
 
     def _unit_follows(self, place: int) -> bool:
@@ -224,3 +241,11 @@ class _Scale:
         match = re.fullmatch(r"(.*[-_])(\d+)", listed.order_id) if listed else None
         short = match is not None and len(number.text) == len(match[2]) < 4
         return match[1] + number.raw if match and short and "-" not in number.text else number.raw
+
+
+def _prefix(token: Token) -> str:
+    return re.split("[-_]", token.lower)[0]
+
+
+def _padded(token: Token) -> bool:
+    return len(token.text) > 2 and token.text.startswith("0")

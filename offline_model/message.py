@@ -41,7 +41,7 @@ def read_message(text: str, lexicon: Lexicon) -> Message:
     """The sentences of a message, without slips of the pen and what it names to leave out."""
     message, marked = Message(), mark_ids(tokens(text, lexicon), lexicon)
     words = [_words(token, message, lexicon) for token in marked]
-    plain = _without_points(" ".join(filter(None, words)), lexicon)
+    plain = " ".join(filter(None, words))
     for pattern, replacement in lexicon.rewrites:
         plain = pattern.sub(replacement, plain)
     plain = _without_excluded(plain, message, lexicon)
@@ -64,11 +64,6 @@ def _words(token: Token, message: Message, lexicon: Lexicon) -> str:
 def _contracted(word: str, lexicon: Lexicon) -> list[str]:
     contractions: dict[str, str] = lexicon.data["words"]["contractions"]
     return contractions.get(word, word.removesuffix("'s").removesuffix("'")).split() or [","]
-
-
-def _without_points(plain: str, lexicon: Lexicon) -> str:
-    short = "|".join(lexicon.ids["abbreviations"])
-    return re.sub(rf"(?<!\S)({short}) \.(?!\S)", r"\1", plain)
 
 
 def _without_excluded(plain: str, message: Message, lexicon: Lexicon) -> str:

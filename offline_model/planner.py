@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from offline_model.answering import Situation, final_text
 from offline_model.conversation import Asked, Call, Conversation, Step, Tool, Turn, rows
-from offline_model.lexicon import english, lexicon, spoken
+from offline_model.lexicon import lexicon, spoken
 from offline_model.matching import Toolbox
 from offline_model.reading import Ask, Reading, read
 from offline_model.repair import repaired
@@ -32,7 +33,7 @@ class Planner:
     """Reads a conversation from its beginning and plans its last turn."""
 
     def __init__(self, conversation: Conversation) -> None:
-        self.conversation, self.lexicon = conversation, english()
+        self.conversation, self.lexicon = conversation, lexicon("en")
         self.toolbox = Toolbox(conversation.tools, self.lexicon)  # they are described in English
         self.turn = conversation.turns[-1]
         self.reading = self._read()
@@ -52,6 +53,7 @@ class Planner:
             facets={call.call_id: self._facets(call) for call in self.turn.calls},
             left_out=self._stepping_stones(),
             stuck=not any(self._tool(ask) for ask in self.reading.asks),
+            lost=any(_by_item(ask) and not self._holding(ask) for ask in self.reading.asks),
             able=not self.reading.request or bool(self._deed()),
         )
 
@@ -66,7 +68,7 @@ class Planner:
             reading.unread = not languages and reading.unread
             if turn is not self.turn and not any(ask.ids for ask in reading.asks):
                 self._recall(turn, thread)
-        self.lexicon = english() if reading.unread else self.lexicon
+        self.lexicon = lexicon("en") if reading.unread else self.lexicon
         return reading
 
     def _recall(self, turn: Turn, thread: Thread) -> None:
@@ -81,13 +83,22 @@ class Planner:
     def _wanted(self) -> Iterator[Wanted]:
         yield from self._deed()
         for ask in self.reading.asks:
-            listing = self._listing()
-            if ask.topic == "list" or (ask.scope and listing is None):
-                yield from self._with(self.toolbox.for_topic("list"), []) if not listing else ()
-            if ask.topic == "list" and _single(ask.scope):
-                yield from self._looked_up(Ask("order", (), ask.scope))
-            elif ask.topic != "list" and not (ask.scope and self._told(ask)):
-                yield from self._looked_up(ask)
+            yield from self._steps(ask)
+            yield from self._answers(ask)
+
+    def _steps(self, ask: Ask) -> list[Wanted]:
+        """What finds the orders that an ask is about, where it does not name them."""
+        found = self._with(self.toolbox.for_topic("list"), []) if ask.scope else []
+        return [*found, *(self._looked_up(Ask("order", (), "all")) if _by_item(ask) else ())]
+
+    def _answers(self, ask: Ask) -> Iterable[Wanted]:
+        if _by_item(ask):
+            ids = self._holding(ask)
+            return self._looked_up(replace(ask, ids=ids, scope="")) if ids else ()
+        listed = ask.topic == "list" and not _single(ask.scope)
+        if listed or (ask.scope and self._told(ask)):
+            return self._with(self.toolbox.for_topic("list"), [])
+        return self._looked_up(replace(ask, topic="order") if ask.topic == "list" else ask)
 
     def _looked_up(self, ask: Ask) -> Iterator[Wanted]:
         ids = [i for i in ask.ids or self._selected(ask) if i not in self.reading.excluded]
@@ -138,16 +149,24 @@ class Planner:
         found, scope = self._rows(), ask.scope
         closed = self.lexicon.data["statuses"]["closed"]
         waiting = [row for row in found if str(row.get("status")) not in closed]
-        if scope in ("newest", "oldest"):
-            ordered = sorted(found, key=_dated)
-            found = ordered[-1:] if scope == "newest" else ordered[:1]
-        elif scope.startswith("nth:"):
-            found = found[part_of(scope.removeprefix("nth:"))]
+        if scope.startswith("nth:"):
+            found = sorted(found, key=_dated)[part_of(scope.removeprefix("nth:"))]
         elif scope.startswith("status:"):
             found = [row for row in found if row.get("status") in scope.split(":")]
         elif scope == "open" or (scope in ("any", "plural") and _to_come(ask)):
             found = waiting or found
         return [row_id for row in found[:MOST] if (row_id := _row_id(row))]
+
+    def _holding(self, ask: Ask) -> tuple[str, ...]:
+        """The orders looked up in this turn whose items have the most of an ask's words."""
+        words = ask.scope.removeprefix("item:").split()
+        found: dict[int, list[str]] = {}
+        for call in self.turn.calls:
+            items = json.dumps(list(rows(call.data)), ensure_ascii=False).lower()
+            count = sum((word.rstrip("s") or word) in items for word in words)
+            found.setdefault(count, []).extend(_subjects(call))
+        best = max(found, default=0)
+        return tuple(unique(found[best])) if best else ()
 
     def _forced(self) -> tuple[Wanted, ...]:
         """A call that the request insists on, though nothing asks for it."""
@@ -167,16 +186,22 @@ class Planner:
         return frozenset(facet for ask in fitting for facet in ask.facets)
 
     def _stepping_stones(self) -> list[str]:
-        """The listing, where it only served to find the orders that were asked about."""
-        listing, asks = self._listing(), [ask for ask in self.reading.asks if ask.scope]
-        wanted = [a for a in asks if self._told(a) or (a.topic == "list" and not _single(a.scope))]
-        alone = all(call is listing for call in self.turn.calls)
-        return [] if listing is None or wanted or alone else [listing.call_id]
+        """The calls that only served to find orders; the listing counts where nothing else came."""
+        asks, calls = self.reading.asks, self.turn.calls
+        answers = {_key(*each) for ask in asks for each in self._answers(ask)}
+        steps = {_key(*each) for ask in asks for each in self._steps(ask)} - answers
+        stones = [call for call in calls if _key(call.name, call.given) in steps]
+        found = [call for call in stones if call is not self._listing() or len(stones) < len(calls)]
+        return [call.call_id for call in found]
 
 
 def _single(scope: str) -> bool:
     """Whether a scope picks some out of the listing."""
-    return scope.startswith(("newest", "oldest", "nth", "status"))
+    return scope.startswith(("nth", "status"))
+
+
+def _by_item(ask: Ask) -> bool:
+    return ask.scope.startswith("item:")
 
 
 def _to_come(ask: Ask) -> bool:

@@ -21,8 +21,8 @@ class Ask:
     """One thing that is wanted: a topic ("delivery", "compare", "list", "tool:NAME") of orders.
 
     The orders are `ids`, or, where the customer named none, a `scope` of all they have: "all",
-    "plural" ("my orders"), "any" (nothing was said), "open", "newest", "oldest", or a slice such as
-    "nth:1:2".
+    "plural" ("my orders"), "any" (nothing was said), "open", a slice by date such as "nth:-1:", or
+    those that hold some "item:teapot".
     """
 
     topic: str
@@ -62,7 +62,6 @@ class _Reader:
     parts: list[Clause]
     thread: Thread
     lexicon: Lexicon
-    earlier: Topics = field(default_factory=dict)
     all_here: Topics = field(default_factory=dict)
     scope_here: str = ""
     named_here: list[str] = field(default_factory=list)
@@ -81,19 +80,12 @@ class _Reader:
         about = self._about_orders() or any(map(self._perhaps, self.parts))
         reading.foreign = (bool(strange) or numbers) and not about
         reading.unread = len(strange) + bool(self.message.ids) > 2
-        reading.talk = self._talk(len(strange))
+        said = self._named("talk")
+        reading.talk = next((name for name in self.lexicon.data["talk"] if name in said), "")
         return reading
 
     def _named(self, kind: str) -> list[str]:
         return unique(name for part in self.parts for name in part.named(kind))
-
-    def _talk(self, strange: int) -> str:
-        """The kind of small talk that counts; who begins with thanks may go on at length."""
-        said = self._named("talk")
-        thanks = [name for part in self.parts[:2] for name in part.named("talk")].count("thanks")
-        if strange > 1 and not thanks:
-            return ""
-        return next((name for name in self.lexicon.data["talk"] if name in said), "")
 
     # One clause.
 
@@ -101,7 +93,7 @@ class _Reader:
         ids, scope = self._subject(part)
         if more := self._more(part, ids):
             return more
-        topics = self._topics(place, part, bool(ids), scope)
+        topics = self._topics(place, part, scope)
         if topics and not (ids or scope):  # "how long can I return things?" is about no order
             topics = {name: facets for name, facets in topics.items() if self._general(name)}
         general = bool(topics) and all(map(self._general, topics or ()))
@@ -120,8 +112,8 @@ class _Reader:
             for t, asked in topics.items()
             if not any(t == n and asked <= f for n, f in told)
         }
-        if not topics and not compared:
-            topics = dict(COMPARED[name] for name in part.named("compare"))
+        if not compared:
+            topics = dict(COMPARED[name] for name in part.named("compare")) | topics
         everything = "all" if scope in ("plural", "any") and compared != ["dates"] else scope
         asks = [Ask("compare", tuple(ids), everything, frozenset(compared))] if compared else []
         groups: list[tuple[str, ...]] = [(i,) for i in ids] or [()]
@@ -146,7 +138,7 @@ class _Reader:
             self.thread.focus = ids
         if topics or compared:
             self.all_here = {**self.all_here, **topics}
-            self.thread.topics = self.earlier = topics
+            self.thread.topics = topics
             self.thread.compared = compared
 
     def _subject(self, part: Clause) -> tuple[list[str], str]:
@@ -168,20 +160,20 @@ class _Reader:
         return self.thread.lately if alone and len(self.thread.lately) > 1 else ids
 
     def _scope_of_reference(self, part: Clause) -> str:
-        if self.scope_here:
-            return self.scope_here
         if part.has("ordinal"):
             return "nth:" + part.named("ordinal")[0]
         if part.has("last"):
-            return "newest"
-        if part.has("other", "rest") or not part.topics:
-            return "any" if part.has("rest") else ""
+            return "nth:-1:"
+        if self.scope_here:
+            return self.scope_here
         return "" if part.strange and not part.has("own", "noun") else "any"
 
     def _implied(self, part: Clause) -> tuple[list[str], str]:
         """A question without a subject: about the orders just named, else about all open ones."""
         if not part.has("topic", "weak", "compare") or any(map(self._general, part.topics)):
             return [], ""
+        if part.strange and part.has("own") and not part.has("noun"):
+            return [], "item:" + " ".join(part.strange)
         if self.message.ids:
             return list(self.named_here or self.message.ids), ""
         if self.thread.focus and len(part.strange) < 2:
@@ -190,23 +182,22 @@ class _Reader:
             return [], "any"
         return [], ""
 
-    def _topics(self, place: int, part: Clause, has_ids: bool, scope: str) -> Topics | None:
+    def _topics(self, place: int, part: Clause, scope: str) -> Topics | None:
         """What a clause asks; None where it only names what another clause asks about."""
         if part.topics or part.has("compare"):
-            return self._with_also(part.topics)
+            return self._with_also(part)
         if scope:
             return None if self._asked_later(place) else {"list": set()}
-        if not has_ids:
-            return None
         if self.all_here and self.lexicon.ids["same"] & set(part.words):
             return self.all_here
-        if self.earlier and not self._asked_later(place):
-            return self.earlier
         if self._asked_later(place) or (self.message.ids and not part.marks):
             return None
         return {t: f for t, f in self.thread.topics.items() if t != "list"} or DETAIL
 
-    def _with_also(self, topics: Topics) -> Topics:
+    def _with_also(self, part: Clause) -> Topics:
+        topics = part.topics
+        if part.marks and topics.get("policy") == {"delivery"}:  # that of those orders
+            topics = {"delivery": set(), **{n: f for n, f in topics.items() if n != "policy"}}
         known = {name: t.also for name, t in self.lexicon.topics.items() if name in topics}
         also = {known[name][f]: {f} for name in known for f in topics[name] if f in known[name]}
         return {**topics, **also, **topics}
@@ -220,7 +211,7 @@ class _Reader:
         names = part.named("compare")
         if names == ["any"] and part.topics.get("order"):  # "the prices, compared"
             return []
-        several = len(ids) > 1 or (not ids and scope not in ("newest", "oldest"))
+        several = len(ids) > 1 or (not ids and not scope.startswith("nth"))
         if not names or not several:
             return []
         return sorted({"sum", "dates"} if "any" in names else set(names))
@@ -229,8 +220,7 @@ class _Reader:
 
     def _general(self, topic: str) -> bool:
         """Whether a topic needs no order."""
-        known = self.lexicon.topics.get(topic)
-        return topic.startswith("tool:") or (known is not None and known.general)
+        return topic.startswith("tool:") or self.lexicon.is_general(topic)
 
     def _about_orders(self) -> bool:
         speaks = (p.has("noun", "own", "scope") or (p.refers and p.topics) for p in self.parts)

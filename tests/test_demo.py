@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-import time
 
 from tests.commands import environment
 from tests.demo_data import ORDERS, check_only
@@ -15,7 +14,6 @@ def _flat(text: str) -> str:
 
 
 def test_the_demo_shows_the_second_call_finishing_first_and_each_order_with_its_own_dates() -> None:
-    began = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-m", "demo"],
         env=environment(),
@@ -24,7 +22,6 @@ def test_the_demo_shows_the_second_call_finishing_first_and_each_order_with_its_
         timeout=60,
         check=True,
     )
-    assert time.monotonic() - began < 20
     assert done.stderr == ""
     first, _, second = done.stdout.partition("2. ")
     scene, _, rest = first.partition("what goes back to the model")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent.answer.words import FreeWords, card_allows
-from offline_model.lexicon import english
+from offline_model.lexicon import lexicon
 from tests.test_offline_reading import (
     TOOLS,
     Item,
@@ -230,7 +230,7 @@ async def test_a_listing_that_only_led_to_orders_is_not_shown() -> None:
     ],
 )
 async def test_what_needs_no_tool_is_answered_honestly(text: str, says: str) -> None:
-    assert (await answer([said(text)]))["opening"] == english().says[says][0]
+    assert (await answer([said(text)]))["opening"] == lexicon("en").says[says][0]
 
 
 async def test_what_nothing_can_do_is_said_after_what_was_found() -> None:
@@ -238,7 +238,7 @@ async def test_what_nothing_can_do_is_said_after_what_was_found() -> None:
     first = await respond(items)
     assert shown(calls_in(first)) == {"d:B-21"}
     last = await answer([*items, *first, *answers(calls_in(first))])
-    says = english().says
+    says = lexicon("en").says
     assert last["closing"] == f"{says['not_cancel'][0]} {says['not_discount'][0]}"
 
 
@@ -246,22 +246,22 @@ async def test_a_complaint_gets_a_word_of_sympathy() -> None:
     items = [said("A-17 was supposed to be here last week. Where is it?")]
     first = await respond(items)
     last = await answer([*items, *first, *answers(calls_in(first))])
-    assert last["opening"] == english().says["sorry"][0]
+    assert last["opening"] == lexicon("en").says["sorry"][0]
 
 
 async def test_full_details_are_the_order_and_its_delivery() -> None:
     assert shown(calls_in(await respond([said("Full details of A-17")]))) == {"o:A-17", "d:A-17"}
 
 
-@pytest.mark.parametrize("name", english().says)
+@pytest.mark.parametrize("name", lexicon("en").says)
 def test_what_it_says_states_no_fact(name: str) -> None:
     """In the agent's own judgement, which drops free words that do."""
-    for text in english().says[name]:
+    for text in lexicon("en").says[name]:
         assert FreeWords.of(locale("en"), []).allows(text), text
 
 
 def test_the_words_of_its_cards_state_no_fact() -> None:
-    for words in english().data["cards"].values():
+    for words in lexicon("en").data["cards"].values():
         parts = itertools.chain.from_iterable(words.get("parts", {}).values())
         literal = " ".join([words["head"], words["tail"], *words["full"], *parts])
         assert card_allows(re.sub(r"\{\w+\}", " ", literal), locale("en"), [])

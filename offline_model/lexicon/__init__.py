@@ -95,6 +95,9 @@ class Lexicon:
                 kept.append(hit)
         return sorted(kept, key=lambda hit: hit.start)
 
+    def is_general(self, topic: str) -> bool:
+        return topic in self.topics and self.topics[topic].general
+
     def hears(self, word: str) -> bool:
         return word in self.known or bool(self.hits(word))
 
@@ -105,10 +108,6 @@ class Lexicon:
         asked = list(facets) or about.facets
         phrases = [phrase for facet in asked for phrase in about.facets.get(facet, ())]
         return set(re.findall(r"[^\W\d_]{4,}", " ".join([*phrases, *about.weak])))
-
-
-def english() -> Lexicon:
-    return lexicon("en")
 
 
 @cache
@@ -232,4 +231,4 @@ FILES = {
     file.stem: _read(file)
     for file in sorted(Path(__file__).parent.glob("*.toml"), key=lambda f: (f.stem != "en", f.stem))
 }
-english()
+lexicon("en")
