@@ -26,6 +26,7 @@ ENDED = {
 }
 END_NAMES = ("status", "finish_reason", "stop_reason", "done_reason", "stopReason")
 STATES_ITS_END = {"openai", "anthropic"}
+SEAL = "not one strict JSON object"
 
 
 class BrokenResponse(Exception):
@@ -92,6 +93,17 @@ def parse_strictly(text: str) -> dict[str, Any]:
     if not is_plain(value):
         raise NotStrictJson("The arguments are nested too deeply, too large, or no text.")
     return value
+
+
+def sealed(text: str) -> dict[str, Any]:
+    """Arguments as every client reads them: what is no strict JSON object is sealed in one.
+
+    Clients refuse a whole response over such arguments, or parse them and drop their text.
+    """
+    try:
+        return parse_strictly(text)
+    except NotStrictJson:
+        return {SEAL: text}
 
 
 def _check_end(message: AIMessage) -> None:
@@ -164,10 +176,11 @@ def _arguments(written: Written | None, parsed: Any) -> dict[str, Any] | str:
     """Strictly from the text; what another client parsed is brought into the same form."""
     text = written.arguments if written else parsed
     text = text if isinstance(text, str) else json.dumps(text)
-    try:
-        return parse_strictly(text)
-    except NotStrictJson:
-        return text if is_text(text) else repr(text)
+    arguments = sealed(text)
+    if list(arguments) != [SEAL]:
+        return arguments
+    text = str(arguments[SEAL])
+    return text if is_text(text) else repr(text)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Asking the model until one whole response is there, a few times at most."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,8 @@ from agent.calls import Failure, ToolCall
 from agent.history.check import BrokenHistory, check
 from agent.wire.client import Client
 from agent.wire.errors import ModelUnavailable
+
+log = logging.getLogger(__name__)
 
 TRIES = 3
 BACK_OFF = 0.25  # seconds before the second try, three times that before the third
@@ -72,8 +75,10 @@ async def ask(
             message = await client.respond(history, config)
             return _admitted(message, round)
         except ModelUnavailable as error:
+            log.warning("model_unavailable: %s", error)
             raise TurnFailed("model_unavailable", str(error)) from error
         except BrokenResponse as broken:
+            log.warning("%s: %s", broken.kind, broken)
             progress.tell("retry", "", "", "", broken.kind)
             last = broken
     raise TurnFailed(last.kind, f"{last} It was asked {TRIES} times; nothing of it ran.")

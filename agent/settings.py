@@ -5,7 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, HttpUrl, SecretStr, ValidationError, field_validator
+from pydantic import Field, HttpUrl, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from agent.problems import Problem
@@ -14,6 +14,7 @@ MAY_BE_BLANK = (
     *("shop_url", "shop_token", "record_streams"),
     *("openai_api_key", "openai_base_url", "anthropic_api_key", "anthropic_base_url"),
 )
+IN_HEADERS = ("shop_token", "openai_api_key", "openai_org_id", "anthropic_api_key")
 
 
 class Settings(BaseSettings):
@@ -53,6 +54,7 @@ class Settings(BaseSettings):
     openai_base_url: HttpUrl | None = Field(None, validation_alias="OPENAI_BASE_URL")
     anthropic_api_key: SecretStr | None = Field(None, validation_alias="ANTHROPIC_API_KEY")
     anthropic_base_url: HttpUrl | None = Field(None, validation_alias="ANTHROPIC_BASE_URL")
+    openai_org_id: str | None = Field(None, validation_alias="OPENAI_ORG_ID")
 
     @field_validator("model")
     @classmethod
@@ -61,12 +63,22 @@ class Settings(BaseSettings):
             raise ValueError("it must be 'offline' or PROVIDER:NAME, such as openai:gpt-5")
         return model
 
-    @field_validator("shop_token", mode="after")
+    @field_validator(*IN_HEADERS, mode="after")
     @classmethod
-    def _fits_a_header(cls, token: SecretStr | None) -> SecretStr | None:
-        if token and not re.fullmatch("[!-~]+", token.get_secret_value()):
+    def _fits_a_header(cls, token: SecretStr | str | None) -> SecretStr | str | None:
+        plain = token.get_secret_value() if isinstance(token, SecretStr) else token
+        if plain and not re.fullmatch("[!-~]+", plain):
             raise ValueError("it must be one word of ASCII characters")
         return token
+
+    @model_validator(mode="after")
+    def _one_conversation(self) -> "Settings":
+        if self.store_responses and self.openai_api == "chat":
+            raise ValueError(
+                "SUPPORT_STORE_RESPONSES=true contradicts SUPPORT_OPENAI_API=chat, where the vendor"
+                " keeps no conversation"
+            )
+        return self
 
     @field_validator(*MAY_BE_BLANK, mode="before")
     @classmethod
@@ -86,7 +98,8 @@ def load() -> Settings:
         raise Problem("Settings: the file .env is not UTF-8 text. Nothing was started.") from None
     except ValidationError as error:
         wrong = [
-            f"{_variable(str(problem['loc'][0]))}: {problem['msg'].removeprefix('Value error, ')}"
+            "".join(f"{_variable(str(name))}: " for name in problem["loc"][:1])
+            + problem["msg"].removeprefix("Value error, ")
             for problem in error.errors(include_url=False, include_input=False)
         ]
         raise Problem("Settings: " + "; ".join(wrong) + ". Nothing was started.") from None

@@ -45,6 +45,8 @@ async def _evals(
 
     chosen = settings.load()
     connect(chosen)  # a missing key is said once, before anything is played
+    if out is not None:
+        report.make(out)
     files = find(pattern, name)
     logging.getLogger("langsmith").setLevel(logging.CRITICAL)  # a crash is told by its outcome
     began = time.monotonic()

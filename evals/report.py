@@ -3,9 +3,11 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 
+from agent.problems import Problem
 from evals.runner import Finding, Outcome
 
 MARKS = {"pass": "✓", "fail": "✗", "cannot tell": "?", "trouble": "!"}
@@ -38,11 +40,26 @@ def exit_code(outcomes: Sequence[Outcome]) -> int:
 
 def write(outcomes: Sequence[Outcome], folder: Path) -> Path:
     """Writes `results.jsonl`, one outcome a line, in the order of the cases."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make(folder)
     file = folder / "results.jsonl"
     rows = [json.dumps(outcome.as_json(), ensure_ascii=False) for outcome in outcomes]
-    file.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+    with _told(file):
+        file.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
     return file
+
+
+def make(folder: Path) -> None:
+    """Makes the folder for the results. Raises Problem."""
+    with _told(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise Problem(f"{path} cannot be written ({error.strerror}).") from None
 
 
 def _worst(outcomes: Sequence[Outcome]) -> str:

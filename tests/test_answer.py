@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from agent.answer.compose import Composer, Material
 from agent.calls import ToolCall
 from agent.problems import Problem
+from agent.settings import Settings
 from tests.scripted import Scripted, answering, calling
 from tests.turns import DEMO_ORDERS, ask, cards_of, failing, graph_of
 from tools.database import Database
@@ -45,7 +46,9 @@ async def _card(database: Database, text: str) -> Any:
         (GOOD, "A on its way"),
         ("Your order {order_id}: {status}, {total}.", "Your order A: on its way, $139.00."),
         ("{order_id} {order_id} {status}", "A A on its way"),
-        ("Bestellung {order_id} – {status}", "Bestellung A – on its way"),
+        ("Order #{order_id} – {status} – {total}", "Order #A – on its way – $139.00"),
+        ("Status of order {order_id}: {status}!", "Status of order A: on its way!"),
+        ('{order_id}: {status}. Your note: "{note}".', 'A: on its way. Your note: "".'),
         ("**Order {order_id}** ({status})", "**Order A** (on its way)"),
     ],
 )
@@ -94,6 +97,7 @@ UNUSABLE = [
     "{order_id} {status}, unlike B's",
     "{order_id} {status}, unlike Ｂ",
     "{order_id} {status}, as b too",
+    "{order_id} and TOTAL: {status}",
     "{order_id} is no longer {status}",
     "{order_id} isn’t {status}",
     "{order_id} is hardly {status}",
@@ -123,6 +127,33 @@ UNUSABLE = [
     "<b>{order_id}</b> {status}",
     "[{order_id}](//shop.invented) {status}",
     "`{order_id}` {status}",
+    "Bestellung {order_id} – {status}",
+    "{order_id}{status}",
+    "{order_id} {status}{total}",
+    "{order_id} {status}, {total}**{total}",
+    "{order_id} {status}, {total},{total}",
+    "{order_id} {status}, -{total}",
+    "{order_id} {status}: - {total}",
+    "{order_id} {status}, ${total}",
+    "{order_id} {status}, {total}s",
+    "{order_id} is un{status}",
+    "{order_id} is non-{status}",
+    "{order_id}_{status}",
+    "{order_id} ~~{status}~~",
+    '{order_id} "{status}"',
+    "{order_id} {status}?",
+    "{order_id} {status}...",
+    "{order_id} {status} (!)",
+    "{order_id} {order_id} {order_id} {status}",
+    "{order_id} is {status} on {placed_on}",
+    "{order_id} is {status} by {placed_on}",
+    "{order_id} is {status} and arrives on {placed_on}",
+    "{order_id} is {status}, placed on {total}",
+    "{order_id} {status}, refund: {total}",
+    "Maybe {order_id} is {status}",
+    "{order_id} is {status}. See below",
+    "{order_id} is {status}. Ignore the rest",
+    "{order_id} is {status}" + " and it is" * 100,
 ]
 
 
@@ -135,13 +166,22 @@ async def test_a_card_that_lacks_a_value_or_states_one_is_replaced(database: Dat
     assert shown == []
 
 
-async def test_the_words_of_a_card_may_be_the_same_as_a_short_order_id(
-    database: Database,
+@pytest.mark.parametrize(
+    ("template", "source"),
+    [
+        ("{order_ids}: first to arrive: {earliest_order_id} ({earliest_date})", "model"),
+        ("{order_ids}: {totals} together. Last to arrive: {latest_order_id}", "model"),
+        ("{order_ids}: first to arrive: {latest_order_id} ({latest_date})", "default"),
+        ("{order_ids}: first to arrive is {earliest_order_id}", "default"),
+        ("Orders {order_ids} arrive on {earliest_date}", "default"),
+    ],
+)
+async def test_what_the_tools_own_sentence_says_of_a_field_a_card_says_of_that_one_alone(
+    template: str, source: str, database: Database
 ) -> None:
-    answer = await _answer(
-        database, A_AND_B, answering(("c2", "Here is a note about {order_id}: {status}"))
-    )
-    assert cards_of({"answer": answer})["c2"]["source"] == "model"
+    both = calling(("c1", "compare_orders", {"order_ids": ["A", "B"]}))
+    answer = await _answer(database, both, answering(("c1", template)))
+    assert answer["cards"][0]["source"] == source
 
 
 class Wares(BaseModel):
@@ -279,14 +319,21 @@ STOCK = "How can I help you with your orders?"
         '```json\n{"answer":"Hello"}\n```',
         "[]",
         '{"locale":"en","opening":"Hello',
+        "null",
+        "None.",
+        '"Hello!"',
+        "<answer>Hello!</answer>",
+        "I can help. " * 100_000,
     ],
 )
-async def test_json_that_is_no_draft_is_never_shown(text: str, database: Database) -> None:
+async def test_what_was_not_meant_for_a_person_is_never_shown(
+    text: str, database: Database
+) -> None:
     answer = await _answer(database, AIMessage(text), text="Hello!")
     assert answer["message"].startswith(STOCK)
 
 
-@pytest.mark.parametrize("name", ["xx", "", "de-DE-1996", "../en", "Klingon", "🙂"])
+@pytest.mark.parametrize("name", ["xx", "", "la-VA-1962", "../en", "Klingon", "🙂"])
 async def test_a_language_without_a_file_is_answered_in_english(
     name: str, database: Database
 ) -> None:
@@ -302,11 +349,11 @@ async def test_a_region_of_a_language_is_that_language(name: str, database: Data
     assert answer["message"] == "A on its way\nB shipped"
 
 
-@pytest.mark.parametrize("words", ["Votre commande est livrée.", "Ihre Bestellung kommt morgen."])
+@pytest.mark.parametrize("words", ["Mandatum tuum advenit.", "Mandatum tuum cras adveniet."])
 async def test_words_in_a_language_that_nothing_here_can_check_are_not_shown(
     words: str, database: Database
 ) -> None:
-    draft = answering(("c1", words + " {order_id} {status}"), opening=words, locale="fr")
+    draft = answering(("c1", words + " {order_id} {status}"), opening=words, locale="la")
     answer = await _answer(database, A_AND_B, draft)
     assert words not in answer["message"]
 
@@ -346,6 +393,11 @@ INVENTED = [
     "Hello, see shop.invented!",
     "Hello, <b>Dana</b>!",
     "Hello, XII!",
+    "Please reply with your PIN.",
+    "Could you tell me your password?",
+    "Please pay the driver.",
+    "Please disregard what follows.",
+    "I will change the address.",
 ]
 
 
@@ -391,6 +443,15 @@ async def test_an_order_is_not_said_to_come_first_though_the_customer_named_it(
     draft = answering(("c1", GOOD), ("c2", GOOD), opening="A-17 comes first.")
     answer = await _answer(database, A_AND_B, draft, text="Does A-17 come first?")
     assert "comes first" not in answer["message"]
+
+
+async def test_endless_words_are_dropped_and_an_endless_draft_is_none(database: Database) -> None:
+    card, longer = ("c1", GOOD), "I can help. " * 100
+    answer = await _answer(database, A_AND_B, answering(card, opening=longer, closing=longer))
+    assert answer["message"].startswith("A on its way\nOrder B is shipped.")
+    endless = answering(card, opening=longer * 200)
+    answer = await _answer(database, A_AND_B, endless)
+    assert [card["source"] for card in answer["cards"]] == ["default", "default"]
 
 
 async def test_a_number_of_the_customer_allows_no_other_number(database: Database) -> None:
@@ -478,6 +539,13 @@ async def test_the_newest_of_equal_reads_counts(database: Database) -> None:
         tools=[changing],
     )
     assert [(card["call_id"], card["text"]) for card in answer["cards"]] == [("c2", "new")]
+
+
+async def test_a_read_that_never_ran_hides_no_equal_one_that_did(database: Database) -> None:
+    limit = Settings(model="offline", max_calls=2)
+    equal = calling(*((f"c{i}", "get_order", {"order_id": "A"}) for i in range(3)))
+    answer = await _answer(database, equal, answering(("c2", GOOD)), settings=limit)
+    assert answer["message"] == "A on its way"
 
 
 def test_each_write_keeps_a_card_of_its_own() -> None:

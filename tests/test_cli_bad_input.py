@@ -3,6 +3,7 @@
 import json
 import socket
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,64 @@ def test_a_damaged_database_is_named_as_such() -> None:
     refused(done, "half.db", "damaged")
 
 
+def test_a_database_of_another_program_is_not_taken_over() -> None:
+    with closing(sqlite3.connect("photos.db")) as photos:
+        photos.execute("CREATE TABLE photos (x)")
+    before = Path("photos.db").read_bytes()
+    for command in (("ask", HELLO), LISTED):
+        refused(here(*command, SUPPORT_DATABASE_URL="sqlite:///photos.db"), "another program's")
+    assert Path("photos.db").read_bytes() == before
+
+
+def _execute(statement: str) -> None:
+    with closing(sqlite3.connect("support-agent.db")) as connection:
+        connection.execute(statement)
+        connection.commit()
+
+
+def test_a_thread_whose_memory_is_damaged_is_refused() -> None:
+    thread = here("ask", HELLO, "--json").json["thread_id"]
+    _execute("UPDATE checkpoints SET checkpoint = x'ff'")
+    refused(here("ask", HELLO, "--thread", thread), thread, "damaged", "Nothing was asked")
+    assert here("ask", HELLO).code == 0
+
+
+def test_results_that_cannot_be_written_are_said_before_a_case_is_played() -> None:
+    Path("file").touch()
+    refused(here("evals", "--out", "file/below"), "file/below cannot be written")
+
+
+def test_what_keeps_turns_apart_must_be_a_file() -> None:
+    Path("support-agent.db-turns").mkdir()
+    refused(here("ask", HELLO), "support-agent.db-turns", "Is a directory", "Nothing was asked")
+
+
+def test_a_damaged_row_is_named_and_the_others_are_listed() -> None:
+    here(*LISTED)
+    _execute("UPDATE orders SET total = 'abc', placed_on = 'x' WHERE order_id = 'A'")
+    _execute("UPDATE orders SET status = 'lost' WHERE order_id = 'B'")
+    done = here(*LISTED)
+    assert done.code == 1
+    assert "left out: A, B." in done.err
+    assert {row["order_id"] for row in done.json} == {*ORDERS} - {"A", "B"}
+
+
+def test_what_is_listed_neither_hides_nor_moves_text() -> None:
+    here(*LISTED)
+    _execute("UPDATE orders SET customer_id = 'C\u202e\x1b[31m9' WHERE order_id = 'A'")
+    done = here("orders", "list")
+    assert "C [31m9" in done.out
+    assert not {"\x1b", "\u202e"} & set(done.out)
+
+
+@pytest.mark.parametrize("option", ["--thread", "--customer", "--frobnicate"])
+def test_what_is_repeated_of_an_argument_is_short_and_plain(option: str) -> None:
+    done = here("ask", HELLO, option, "\u202e\x1b[31m" + "x" * 100_000)
+    refused(done)
+    assert len(done.err) < 500
+    assert not {"\x1b", "\u202e"} & set(done.err)
+
+
 @pytest.mark.parametrize(
     ("url", "said"),
     [
@@ -135,6 +194,7 @@ def test_a_damaged_database_is_named_as_such() -> None:
         ("sqlite:///:memory:", "names no file"),
         ("mysql://user:hunter2@127.0.0.1/shop", "sqlite:///FILE"),
         ("postgresql://user:hunter2@127.0.0.1:1/shop", "database"),
+        ("postgresql://user:hunter2@127.0.0.1:abc/shop", "postgresql://"),
         ("nonsense", "sqlite:///FILE"),
         ("", "sqlite:///FILE"),
     ],
@@ -298,3 +358,32 @@ def test_all_bad_rows_are_named_in_one_go() -> None:
     Path("bad.csv").write_text("\n".join([HEADER, *rows]))
     done = run("orders", "import", "bad.csv")
     refused(done, *(f"line {line}," for line in range(2, 7)))
+
+
+SOCKS = {"ALL_PROXY": "socks5://127.0.0.1:9"}
+UNKNOWN = {"all_proxy": "socks://127.0.0.1:9"}
+NO_FILE = {"SSL_CERT_FILE": "/nonexistent.pem"}
+
+
+@pytest.mark.parametrize("variables", [SOCKS, UNKNOWN, NO_FILE])
+def test_the_network_of_this_machine_is_no_matter_offline(variables: dict[str, str]) -> None:
+    check_only(here("ask", "Where is order A-18?", **variables).out, "A-18")
+
+
+@pytest.mark.parametrize("variables", [SOCKS, UNKNOWN, NO_FILE])
+@pytest.mark.parametrize("vendor", ["openai", "anthropic"])
+def test_a_network_that_cannot_be_used_is_named(vendor: str, variables: dict[str, str]) -> None:
+    key = {f"{vendor.upper()}_API_KEY": "sk-test"}
+    done = here("ask", HELLO, SUPPORT_MODEL=f"{vendor}:test-model", **key, **variables)
+    refused(done, *variables, "cannot be used", "Nothing was asked")
+    assert "127.0.0.1" not in done.err, "it may hold a password"
+
+
+@pytest.mark.parametrize("name", ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_ORG_ID"])
+def test_what_fits_no_header_is_a_wrong_setting(name: str) -> None:
+    refused(here("ask", HELLO, **{name: "cl\u00e9"}), name, "ASCII")
+
+
+def test_chat_completions_keep_no_conversation() -> None:
+    both = {"SUPPORT_OPENAI_API": "chat", "SUPPORT_STORE_RESPONSES": "true"}
+    refused(here("ask", HELLO, **both), *both)

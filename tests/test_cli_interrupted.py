@@ -1,6 +1,7 @@
 """Commands that are stopped in the middle, that lose their reader, or that begin at once."""
 
 import os
+import shlex
 import signal
 import subprocess
 import time
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import COMMAND, environment, finish, here, start, thread_of
+from tests.commands import COMMAND, Done, environment, finish, here, run, start, thread_of
 from tests.demo_data import ORDERS, check_only
 from tests.responses_server import ResponsesServer, good, held, serving
 
@@ -63,6 +64,24 @@ def test_ctrl_c_in_a_turn_stops_it_and_the_thread_goes_on(round: int) -> None:
     assert "Stopped." in done.err
     assert "Traceback" not in done.err
     _goes_on(thread)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["ask", TWO], ["chat"], pytest.param(["check-model"], marks=pytest.mark.long)],
+    ids=" ".join,
+)
+def test_sigterm_stops_a_command_as_ctrl_c_does(command: list[str]) -> None:
+    with serving(held) as server:
+        process = start(*command, **server.variables())
+        assert process.stdin is not None
+        process.stdin.write(f"{TWO}\n".encode())
+        process.stdin.flush()
+        assert server.asked.wait(SECONDS), "the model was never asked"
+        process.send_signal(signal.SIGTERM)
+        done = finish(process)
+    assert (done.code, done.out) == (143, "")
+    assert done.err.endswith("Stopped. Nothing more was done.\n")
 
 
 def test_who_stops_a_first_question_has_been_told_its_thread() -> None:
@@ -133,21 +152,79 @@ def test_a_reader_that_is_gone_is_no_reason_for_a_traceback(arguments: list[str]
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "encoding"),
     [
-        ["ask", "Where is order Ж-41?", "--customer", "C-1007"],
-        pytest.param(["orders", "list"], marks=pytest.mark.long),
+        (["ask", "Where is order Ж-41?", "--customer", "C-1007"], "ascii"),
+        (["ask", "Where is order Ж-41?", "--customer", "C-1007", "--json"], "latin-1"),
+        pytest.param(["orders", "list"], "latin-1", marks=pytest.mark.long),
     ],
-    ids=["ask", "orders list"],
+    ids=["ask", "ask --json", "orders list"],
 )
-def test_an_output_that_cannot_hold_every_letter_still_gets_the_answer(
-    arguments: list[str],
-) -> None:
-    process = start(*arguments, PYTHONIOENCODING="ascii")
-    out, err = process.communicate(timeout=SECONDS)
-    assert process.returncode == 0, err
-    assert b"Something unexpected" not in err
-    assert b"-41" in out
+def test_no_letter_is_lost_whatever_the_locale(arguments: list[str], encoding: str) -> None:
+    done = run(*arguments, PYTHONIOENCODING=encoding)
+    assert done.code == 0, done.err
+    assert "Ж-41" in done.out
+
+
+def _shell(command: str) -> Done:
+    """A command line with redirections, where `$C` is the command."""
+    script = command.replace("$C", shlex.join(COMMAND))
+    done = subprocess.run(
+        ["sh", "-c", script], env=environment(), capture_output=True, text=True, timeout=SECONDS
+    )
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize("to", ["2>/dev/full", "2>&-"])
+def test_an_answer_is_given_where_progress_cannot_be(to: str) -> None:
+    done = _shell(f"$C ask 'Where is order A-18?' {to}")
+    assert done.code == 0
+    check_only(done.out, "A-18")
+
+
+LOST = "The answer could not be written ("
+
+
+@pytest.mark.parametrize("command", ["ask A-18 >/dev/full", "ask A-18 --json >&-", "chat >&-"])
+def test_an_answer_that_cannot_be_written_is_kept_in_its_thread(command: str) -> None:
+    done = _shell(f"echo A-18 | $C {command}")
+    assert (done.code, done.err.count(LOST)) == (1, 1), done.err
+    thread = thread_of(done)
+    assert done.err.endswith(f"The turn was done, and is kept in the thread {thread}.\n")
+    assert here("ask", "Hello!", "--thread", thread, "--json").json["turn"] == 2
+
+
+@pytest.mark.parametrize(
+    "command", ["orders list >&-", "orders list --json >/dev/full", "check-model >&-", "--help >&-"]
+)
+def test_what_cannot_be_written_is_said_in_one_sentence(command: str) -> None:
+    done = _shell(f"$C {command}")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(LOST)
+    assert len(done.err.splitlines()) == 1
+
+
+def test_what_was_loaded_is_said_where_the_answer_cannot_be_written() -> None:
+    Path("o.csv").write_text(
+        "order_id,customer_id,status,placed_on,total,currency\nN-1,N,pending,2026-11-14,1,EUR\n"
+    )
+    done = _shell("$C orders import o.csv >/dev/full")
+    assert done.code == 1
+    assert "Loaded 1 order (0 of them replaced)" in done.err
+
+
+def test_a_conversation_without_an_input_ends_with_a_sentence() -> None:
+    done = _shell("$C chat <&-")
+    assert (done.code, done.out) == (2, "")
+    assert "The standard input cannot be read." in done.err
+
+
+@pytest.mark.parametrize("blocks", [pytest.param(20, marks=pytest.mark.long), 200])
+def test_a_disk_that_is_full_is_said_to_be_so(blocks: int) -> None:
+    done = _shell(f"ulimit -f {blocks}; $C ask 'Where is order A-18?'")
+    assert (done.code, done.out) == (1, "")
+    assert "disk is full" in done.err
+    assert "Something unexpected" not in done.err
 
 
 def test_two_processes_that_begin_a_shop_at_once_both_answer() -> None:

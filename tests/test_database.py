@@ -17,7 +17,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, text
 
 import tools.database
-from tools.database import Branch, Database, DatabaseProblem
+from tools.database import Branch, Database, DatabaseProblem, NoRoom
 from tools.shop.migrations import SHOP_BRANCH
 from tools.shop.tables import metadata
 
@@ -146,9 +146,10 @@ async def test_a_migration_that_comes_later_is_run_and_keeps_the_orders(tmp_path
     shutil.copytree(SHOP_BRANCH.folder, folder)
     file = tmp_path / "shop.db"
     await _database(file, Branch("shop", folder, SHOP_BRANCH.seed)).prepare()
-    (folder / "0002_gift.py").write_text(
+    (folder / "9999_gift.py").write_text(
         "import sqlalchemy as sa\nfrom alembic import op\n"
-        "revision, down_revision, branch_labels, depends_on = '0002', '0001', None, None\n"
+        f"revision, down_revision = '9999', '{SHOP_BRANCH.revisions[-1]}'\n"
+        "branch_labels, depends_on = None, None\n"
         "def upgrade():\n    op.add_column('orders', sa.Column('gift', sa.Text()))\n"
     )
     await _database(file, Branch("shop", folder, SHOP_BRANCH.seed)).prepare()
@@ -207,7 +208,22 @@ async def test_a_damaged_database_is_said_to_be_so(tmp_path: Path) -> None:
     assert "damaged" in await _refusal(_database(file))
 
 
+async def _fill(database: Database) -> None:
+    async with database.begin() as connection:
+        await connection.execute(text("PRAGMA max_page_count = 1"))  # not fewer than there are
+        await connection.execute(text("UPDATE counter SET n = 9"))
+        await connection.execute(text("CREATE TABLE more AS SELECT zeroblob(100000)"))
+
+
+async def test_what_does_not_fit_on_the_disk_is_said_to_be_so(counter: Database) -> None:
+    with pytest.raises(NoRoom, match="disk is full"):
+        await _fill(counter)
+    assert await _read(counter) == 0
+
+
 async def test_a_directory_and_a_missing_folder_are_named(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert "a pipe" in await _refusal(_database(tmp_path / "pipe"))
     assert f"{tmp_path} cannot be opened: it is a directory" in await _refusal(_database(tmp_path))
     missing = tmp_path / "nowhere" / "shop.db"
     assert "its folder is missing" in await _refusal(_database(missing))
@@ -245,12 +261,15 @@ async def test_a_newer_schema_is_not_touched(tmp_path: Path) -> None:
     assert "made by a newer version" in await _refusal(_database(file))
 
 
-async def test_tables_of_another_program_are_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize("table", ["orders", "photos", "checkpoints"])
+async def test_a_file_of_another_program_is_left_as_it_is(tmp_path: Path, table: str) -> None:
     file = tmp_path / "other.db"
     with closing(sqlite3.connect(file)) as connection:
-        connection.execute("CREATE TABLE orders (x)")
-    assert "table orders already exists" in await _refusal(_database(file))
-    assert _count(file, "sqlite_master") == 1
+        connection.execute(f"CREATE TABLE {table} (x)")
+    before = file.read_bytes()
+    assert "another program's" in await _refusal(_database(file))
+    assert file.read_bytes() == before
+    assert os.listdir(tmp_path) == ["other.db"]
 
 
 async def test_a_relative_file_stays_where_it_was_first_opened(

@@ -108,6 +108,7 @@ REFUSED = {
         "Заказ {order_id}: {status}, дocтaвлeн",
         "Заказ {order_id}: {status}, delivered",
         "Заказ {order_id}: {status}, как и B",
+        "Заказ {order_id}: {status}, В и {total}",
     ],
     "zh": [
         "订单{order_id}不是{status}",
@@ -117,6 +118,7 @@ REFUSED = {
         "订单{order_id}{status}，已 送 达",
         "订单{order_id}{status}，delivered",
         "订单{order_id}{status}，和B一样",
+        "订单{order_id}：{status}于{placed_on}",
     ],
     "es": [
         "El pedido {order_id} no está {status}",
@@ -125,12 +127,14 @@ REFUSED = {
         "El pedido {order_id} tampoco está {status}",
         "Pedido {order_id}: {status}, еntrеgado",
         "Pedido {order_id}: {status}, como B",
+        "Pedido {order_id} Y: {status}",
+        "El pedido {order_id} está {status} el {placed_on}",
     ],
 }
 A_THEN_B = calling(("c1", "get_order", {"order_id": "A"}), ("c2", "get_order", {"order_id": "B"}))
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", USED)
 async def test_the_words_of_a_card_neither_deny_nor_add_a_value(
     language: str, database: Database
 ) -> None:
@@ -144,9 +148,8 @@ async def test_the_words_of_a_card_neither_deny_nor_add_a_value(
 async def test_a_question_in_a_language_without_a_file_is_answered_in_english(
     database: Database,
 ) -> None:
-    words = "Voici ce que j'ai trouvé."
-    asked = "Où sont mes commandes A et B ?"
-    draft = answering(("c1", "Commande {order_id} : {status}"), opening=words, locale="fr")
+    words, asked = "Ecce quae inveni.", "Ubi sunt A et B?"
+    draft = answering(("c1", "Mandatum {order_id}: {status}"), opening=words, locale="la")
     answer = await _answer(database, A_AND_B, draft, text=asked)
     assert answer["locale"] == "en"
     assert _plain(answer["message"]) == "\n".join(
@@ -157,7 +160,7 @@ async def test_a_question_in_a_language_without_a_file_is_answered_in_english(
     assert (await _answer(database, A_AND_B, text=asked, settings=limit))["locale"] == "en"
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", CARDS)
 @pytest.mark.parametrize("kind", locale(DEFAULT).data["error"])
 def test_each_kind_of_failure_has_a_sentence_of_its_own(kind: str, language: str) -> None:
     sentence, english = (locale(name).data["error"][kind] for name in (language, DEFAULT))
@@ -190,7 +193,7 @@ async def test_failures_are_told_in_the_language_beside_the_data(
     assert texts["c5"] == error["invalid_arguments"].replace("{what}", what["one_thing"])
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", QUESTIONS)
 async def test_without_a_draft_the_answer_is_in_the_language_of_the_question(
     language: str, database: Database
 ) -> None:
@@ -204,7 +207,7 @@ async def test_without_a_draft_the_answer_is_in_the_language_of_the_question(
     assert prose["locale"] == language
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", QUESTIONS)
 async def test_a_turn_that_failed_is_told_in_the_language_of_the_question(
     language: str, database: Database
 ) -> None:
@@ -230,7 +233,8 @@ async def test_a_turn_that_failed_is_told_in_the_language_of_the_question(
     ],
 )
 def test_the_language_of_a_question_is_guessed(text: str, language: str | None) -> None:
-    assert guess(text) == language
+    found = guess(text)
+    assert found == language or (language is None and found not in CARDS)  # a language of a clone's
 
 
 @pytest.mark.parametrize(
@@ -250,7 +254,7 @@ def test_words_follow_the_number(language: str, days: dict[int, str]) -> None:
         assert words in line.replace("{days}", str(number))
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", CARDS)
 @pytest.mark.parametrize("count", [0, 1, 2, 21])
 def test_a_card_speaks_of_one_parcel_as_of_one(count: int, language: str) -> None:
     view = SimpleNamespace(parcels=[object()] * count)
@@ -272,7 +276,7 @@ def _forms(sentence: Any) -> list[str]:
 def test_the_cards_of_a_language_name_only_fields_and_all_that_are_required(
     tool: Any, language: str
 ) -> None:
-    sentence = locale(language).data["cards"][tool.name]
+    sentence = locale(language).data["cards"].get(tool.name, tool.sentence)
     counted = sentence.get("by") if isinstance(sentence, dict) else ""
     for form in _forms(sentence):
         assert placeholders(form) <= set(tool.returns.model_fields)
@@ -321,11 +325,9 @@ async def test_another_order_is_seen_where_words_have_no_spaces(database: Databa
 
 
 def test_a_clone_keeps_the_languages_that_it_wants(tmp_path: Path) -> None:
-    shutil.copytree(
-        Path(tools.__file__).parent,
-        tmp_path / "tools",
-        ignore=shutil.ignore_patterns("ru.toml", "zh.toml", "es.toml", "*.es.md", "*.ru.md"),
-    )
+    others = [f"{language}.toml" for language in LANGUAGES if language != DEFAULT]
+    ignored = shutil.ignore_patterns(*others, "*.??.md")
+    shutil.copytree(Path(tools.__file__).parent, tmp_path / "tools", ignore=ignored)
     (tmp_path / "tools" / "locales" / "fr.toml").write_text('[enums.status]\nshipped = "expédié"\n')
     code = (
         "import agent.graph\n"

@@ -1,6 +1,7 @@
 """A shop's own orders: read from JSON or CSV, all or nothing, every bad row named."""
 
 import json
+import os
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -12,10 +13,10 @@ from hypothesis import strategies as st
 
 from tools.database import Database
 from tools.shop.importer import (
+    LARGEST,
     ImportProblem,
     ImportReport,
     ShopFile,
-    has_orders,
     import_shop,
     read_shop_file,
 )
@@ -178,17 +179,25 @@ def test_missing_columns_are_one_problem_that_lists_the_documented_ones(
         ("total", "12,50", "valid decimal (it is '12,50')"),
         ("total", "-1", "greater than or equal to 0"),
         ("total", float("nan"), "finite"),
-        ("total", "1.00001", "no more than 4 decimal places"),
+        ("total", "1.005", "1.005 has more decimals than the currency EUR"),
+        ("total", "1_000", "written like 1250.50"),
+        ("total", "\u0663\u0664", "written like 1250.50"),
         ("total", "1e999999999", "18 digits"),
         ("total", [], "Decimal"),
         ("currency", "euro", "ISO 4217"),
         ("currency", "eur", "ISO 4217"),
+        ("currency", "XXX", "'XXX' is no currency (ISO 4217) on 2026-11-14"),
+        ("currency", "DEM", "'DEM' is no currency (ISO 4217) on 2026-11-14"),
+        ("currency", "JPY", "20.50 has more decimals than the currency JPY"),
+        ("customer_id", "C-1\u200b", "hidden ones (it is 'C-1\\u200b')"),
+        ("customer_id", "C\u202e9", "hidden ones (it is 'C\\u202e9')"),
         ("note", "\x1b[2J", "control characters"),
         ("note", "x" * 2001, "at most 2000"),
         ("items", "cup", "must be a list"),
         ("items", ["cup"], "items[0]: must be an object"),
         ("items", [{"name": "Cup", "quantity": 0, "price": "1"}], "items[0], quantity"),
         ("items", [{"name": "Cup", "quantity": 1.5, "price": "1"}], "items[0], quantity"),
+        ("items", [{"name": "Cup", "quantity": "1_0", "price": "1"}], "items[0], quantity"),
         ("items", [{"quantity": 1, "price": "1"}], "items[0], name: is missing"),
         ("parcels", [{"carrier": "K", "tracking_number": "1", "days": 1}], "promised_date: is"),
     ],
@@ -198,7 +207,7 @@ def test_a_bad_value_is_named_with_its_place(
 ) -> None:
     [problem] = _problems(write([ORDER | {"order_id": "N-2"}, {**ORDER, field: value}]))
     assert problem.startswith("orders[1] (")
-    assert field in problem or "parcel" in problem
+    assert field in problem or "parcel" in problem or "more decimals" in problem
     assert said in problem
 
 
@@ -246,6 +255,10 @@ def test_ids_that_become_the_same_are_one_order_twice(write: Write) -> None:
         ('{"orders": {}}', "It must be a list of orders, or an object"),
         ('[\n  {"order_id": }]', "line 2, column 16"),
         ("[" * 100_000, "nested too deeply"),
+        (HEADER.replace(",", ";") + "1;2", "Its columns stand between ';', not commas."),
+        (HEADER.replace(",", "\t"), "Its columns stand between '\\t', not commas."),
+        ('[{"order_id": "N-1", "total": 1, "total": 2}]', "'total' stands twice in one object ('N"),
+        ('{"orders": [], "orders": []}', "'orders' stands twice in one object."),
         ("order_id,order_id," + HEADER, "A column stands twice: order_id."),
         (HEADER + '"A', "It is not valid CSV after line 1"),
         (HEADER, "It holds no orders."),
@@ -264,10 +277,38 @@ def test_a_file_that_is_no_shops_file_gets_one_sentence(
     assert said in problem
 
 
-def test_a_missing_file_and_a_directory_get_a_sentence(tmp_path: Path) -> None:
+def test_what_is_no_file_or_too_large_gets_a_sentence(tmp_path: Path) -> None:
     missing = _problems(tmp_path / "none.csv")
     assert missing == ["It cannot be read: no such file or directory."]
-    assert _problems(tmp_path) == ["It cannot be read: is a directory."]
+    os.mkfifo(tmp_path / "pipe.csv")
+    for no_file in (tmp_path, tmp_path / "pipe.csv", Path("/dev/zero")):
+        assert _problems(no_file) == ["It is no file but a directory, a pipe or a device."]
+    with (tmp_path / "large.csv").open("wb") as large:
+        large.truncate(LARGEST + 1)
+    assert _problems(tmp_path / "large.csv") == ["It is larger than 50 MB; load it in parts."]
+
+
+def test_money_is_what_its_currency_was_on_the_day(write: Write) -> None:
+    paid = [("1999-06-01", "DEM", "9.99"), ("2026-11-14", "JPY", "1200.00")]
+    paid += [("2026-11-14", "KWD", "1.005"), ("2025-03-01", "BGN", "1.50")]
+    orders = [
+        {**ORDER, "order_id": n, "placed_on": day, "currency": code, "total": total, "items": []}
+        for n, (day, code, total) in enumerate(paid)
+    ]
+    read = read_shop_file(write(orders)).orders
+    assert [(str(o.placed_on), o.currency, str(o.total)) for o in read] == paid
+
+
+def test_what_cannot_be_told_apart_by_eye_alone_is_still_a_customer(write: Write) -> None:
+    people = ["C-1", "\u0421-1", "Jos\u00e9"]
+    orders = [{**ORDER, "order_id": n, "customer_id": c} for n, c in enumerate(people)]
+    assert [order.customer_id for order in read_shop_file(write(orders)).orders] == people
+
+
+def test_an_order_of_very_many_items_is_read_by_looking_at_each_once(write: Write) -> None:
+    rows = "".join(f"1,N,,,pending,2026-11-14,5,EUR,,I{n},1,1,,,,,,\n" for n in range(20_000))
+    [order] = read_shop_file(write(HEADER + rows, "orders.csv")).orders
+    assert len(order.items) == 20_000
 
 
 async def test_an_order_comes_again_and_replaces_the_old_one(
@@ -302,7 +343,7 @@ async def test_an_order_of_somebody_else_stops_the_whole_import(
 async def test_beginning_empty_is_refused_where_orders_are(
     database: Database, write: Write
 ) -> None:
-    assert await has_orders(database)
+    assert await SqlShop(database).all_orders()
     with pytest.raises(ImportProblem, match="has orders already"):
         await _load(database, write([ORDER]), empty=True)
     assert await SqlShop(database).order("N-1") is None
@@ -310,7 +351,7 @@ async def test_beginning_empty_is_refused_where_orders_are(
 
 async def test_an_empty_shop_has_no_orders(database: Database) -> None:
     await database.prepare(demo=False)
-    assert not await has_orders(database)
+    assert await SqlShop(database).all_orders() == []
 
 
 JUNK = st.recursive(

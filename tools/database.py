@@ -7,16 +7,12 @@ empty file, and of two that begin together one waits for the other.
 """
 
 import asyncio
+import os
 import sqlite3
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import (
-    asynccontextmanager,
-    closing,
-    contextmanager,
-    suppress,
-)
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -39,15 +35,20 @@ _DRIVERS = {
 _SENTENCES = {
     "not a database": "is not a SQLite database; nothing was changed. Move it away or name another",
     "malformed": "is damaged; restore it from a copy or name another",
-    "unable to open": "cannot be opened: it is a directory, or its folder is missing or read-only",
+    "unable to open": "cannot be opened: it is a directory, a pipe or a device, or its folder is"
+    " missing or read-only",
     "readonly": "may only be read; nothing was written. Make it writable or name another",
     "locked": "is in use by another program; nothing was written. Try again in a moment",
-    "full": "has no room left on its disk; nothing was written",
 }
+_FULL = ("is full", "No space left", "disk I/O")  # the last also where a file may grow no more
 
 
 class DatabaseProblem(Exception):
     """The database cannot be used. The message is for a person."""
+
+
+class NoRoom(DatabaseProblem):
+    """What was to be written does not fit on the disk."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,11 @@ class Database:
             sqlite = self._url.get_backend_name() == "sqlite"
             where = self._url.database if sqlite else self._url.render_as_string()
             said = str(getattr(error, "orig", error)).strip().split("\n")[0]
+            if any(part in said for part in _FULL):
+                raise NoRoom(
+                    f"The database {where} has no room: its disk is full, or it may grow no more."
+                    " What was under way was not written."
+                ) from error
             what = next((s for part, s in _SENTENCES.items() if part in said), f"failed: {said}")
             raise DatabaseProblem(f"The database {where} {what}.") from error
 
@@ -155,7 +161,10 @@ class Database:
             if self._prepared:
                 return
             if self._url.get_backend_name() == "sqlite":
-                self._url = self._url.set(database=str(Path(self._url.database or "").absolute()))
+                file = str(Path(self._url.database or "").absolute())
+                self._url = self._url.set(database=file)
+                if os.path.exists(file) and not os.path.isfile(file):
+                    raise sqlite3.OperationalError("unable to open")
             engine = _engine(self._url, create_engine)
             try:
                 _migrate(engine, self._branches, demo)
@@ -169,7 +178,7 @@ _Engine = TypeVar("_Engine", Engine, AsyncEngine)
 
 
 def _read_url(url: str) -> URL:
-    with suppress(ArgumentError):
+    with suppress(ArgumentError, ValueError):  # the latter for a port that is no number
         parsed = make_url(url)
         backend = parsed.get_backend_name()
         named = not (parsed.database or ":memory:").startswith((":memory:", "file:"))
@@ -233,6 +242,7 @@ def _migrate(engine: Engine, branches: Sequence[Branch], demo: bool) -> None:
             return
     sqlite = engine.dialect.name == "sqlite"
     if sqlite:
+        _refuse_anothers(engine, branches)
         _write_ahead(str(engine.url.database))
     immediate = engine.execution_options(begin="BEGIN IMMEDIATE")
     with immediate.begin() as connection:
@@ -243,6 +253,16 @@ def _migrate(engine: Engine, branches: Sequence[Branch], demo: bool) -> None:
             _upgrade(connection, branch)
             if new and sqlite and demo and branch.seed:
                 branch.seed(connection)
+
+
+def _refuse_anothers(engine: Engine, branches: Sequence[Branch]) -> None:
+    """A file is one program's; on a server the tables of several may lie side by side."""
+    tables = set(inspect(engine).get_table_names())
+    if tables and not tables & {branch.version_table for branch in branches}:
+        raise DatabaseProblem(
+            f"The database {engine.url.database} is another program's: it has tables, and none of"
+            " ours. Nothing was changed; name another file."
+        )
 
 
 def _write_ahead(file: str) -> None:

@@ -26,6 +26,10 @@ class Record:
     def ok(self) -> bool:
         return self.result["status"] == "ok"
 
+    @property
+    def ran(self) -> bool:
+        return self.ok or self.result["error"]["kind"] not in ("not_executed", "not_kept")
+
 
 def records(calls: Sequence[ToolCall], results: Results) -> list[Record]:
     """The turn's calls that have a result, in the order the model asked."""
@@ -37,14 +41,19 @@ def records(calls: Sequence[ToolCall], results: Results) -> list[Record]:
 
 
 class Spoken:
-    """The records that need a card: the newest of equal reads, every write, every open failure."""
+    """The records that need a card: the newest of equal reads, every write, every open failure.
+
+    A read that never ran is older than an equal one that did.
+    """
 
     def __init__(self, all_records: Sequence[Record], tools: Mapping[str, Tool]) -> None:
         self._tools = tools
         self._all = all_records
         newest: dict[str, Record] = {}
         for record in all_records:
-            newest[self._same(record)] = record
+            same = self._same(record)
+            if record.ran or same not in newest or not newest[same].ran:
+                newest[same] = record
         self._newest = newest
         self.records = [record for record in newest.values() if not self._made_good(record)]
 

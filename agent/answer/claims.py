@@ -18,15 +18,9 @@ class Claims:
 
     locale: Locale
 
-    def found(self, text: str, *, in_card: bool = False, done: Iterable[str] = ()) -> list[str]:
-        """The words in a text that state a fact.
-
-        in_card: whether these are the words of a card, beside its values, or free words around it.
-        done: the tools whose deeds may be claimed.
-        """
+    def found(self, text: str, done: Iterable[str] = ()) -> list[str]:
+        """The words in a text that state a fact. done: the tools whose deeds may be claimed."""
         bare = _bare(text)
-        if in_card:
-            return self._in_card.findall(bare)
         licensed = {
             word for tool in done if tool in self._deeds for word in self._deeds[tool].findall(bare)
         }
@@ -58,7 +52,7 @@ class Claims:
 
     @cached_property
     def _everywhere(self) -> re.Pattern[str]:
-        return self._claims()
+        return self._any_of(self._listed(), self.locale.data["check"]["patterns"])
 
     @cached_property
     def _values(self) -> re.Pattern[str]:
@@ -68,11 +62,9 @@ class Claims:
 
     @cached_property
     def _free(self) -> re.Pattern[str]:
-        return self._claims("free")
-
-    @cached_property
-    def _in_card(self) -> re.Pattern[str]:
-        return self._claims("card")
+        check = self.locale.data["check"]
+        patterns = [*check["patterns"], *check["statements"]]
+        return self._any_of([*self._listed(), *check["free"]], patterns)
 
     @cached_property
     def _allowed(self) -> re.Pattern[str]:
@@ -87,12 +79,10 @@ class Claims:
         deeds = self.locale.data["check"]["deeds"]
         return {tool: self._any_of(words) for tool, words in deeds.items()}
 
-    def _claims(self, *where: str) -> re.Pattern[str]:
+    def _listed(self) -> list[str]:
         check = self.locale.data["check"]
-        lists = [check[key] for key in ("numbers", "dates", "money", "status", "hedges", *where)]
-        words = [word for each in (*lists, *check["deeds"].values()) for word in each]
-        statements = check["statements"] if "free" in where else ()
-        return self._any_of(words, [*check["patterns"], *statements])
+        lists = [check[key] for key in ("numbers", "dates", "money", "status", "hedges")]
+        return [word for each in (*lists, *check["deeds"].values()) for word in each]
 
     def _any_of(self, words: Iterable[str], patterns: Iterable[str] = ()) -> re.Pattern[str]:
         longest_first = sorted(words, key=len, reverse=True)

@@ -1,6 +1,7 @@
 """The answer: the model's words where they are allowed, the shop's values everywhere else."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -12,13 +13,16 @@ from agent.answer import draft as drafts
 from agent.answer.cards import Record, Spoken, records
 from agent.answer.draft import Draft
 from agent.answer.render import card_text, fields_in, fill, literal_words, plain_text
-from agent.answer.words import FreeWords, card_allows
+from agent.answer.vocabulary import card_allows
+from agent.answer.words import FreeWords
 from agent.calls import Failure, ToolCall, ToolError, ToolResult
 from agent.state import Results
 from tools.locales import DEFAULT, Locale, clean, guess, has_file, locale, plainly
 from tools.tool import Tool, Translated, card_fields, is_verbatim
 
-TEMPLATE_LIMIT = 2000  # characters of one card's text
+LIMIT = 1000  # characters of one card's text, and of the words before and after the cards
+# What was meant for a program, not for the customer.
+NO_PROSE = re.compile(r"""[{\[`"<]|(?:null|none|nil|true|false|undefined|nan)\W*$""", re.IGNORECASE)
 
 
 class Card(TypedDict):
@@ -81,7 +85,7 @@ class Composer:
             opening, closing = self._free_words(draft, speech, spoken, material)
             parts = [*opening, *parts, *closing]
         elif material.draft is not None and not spoken.records:
-            parts = self._prose(clean(material.draft), speech, material)
+            parts = self._prose(clean(material.draft[: drafts.LONGEST]), speech, material)
         parts += self._ending(material, speech)
         return Answer(
             turn=material.turn,
@@ -97,16 +101,11 @@ class Composer:
     ) -> tuple[list[str], list[str]]:
         check = self._check(speech, material, spoken)
         opening, closing = clean(draft.opening), clean(draft.closing)
-        return (
-            [opening] if opening and check.allows(opening) else [],
-            [closing] if closing and check.allows(closing) else [],
-        )
+        return _allowed(opening, check), _allowed(closing, check)
 
     def _prose(self, text: str, speech: Locale, material: Material) -> list[str]:
         """The model's own words instead of a draft, where free words would be shown too."""
-        is_json = text.startswith(("{", "[", "`"))
-        allowed = text and not is_json and self._check(speech, material, None).allows(text)
-        return [text] if allowed else []
+        return [] if NO_PROSE.match(text) else _allowed(text, self._check(speech, material, None))
 
     def _check(self, speech: Locale, material: Material, spoken: Spoken | None) -> FreeWords:
         ok = [record for record in spoken.records if record.ok] if spoken else []
@@ -177,8 +176,9 @@ class _Binder:
         data = tool.returns.model_validate(result["data"])
         if isinstance(data, Translated):
             data = data.spoken(self.speech.name)
-        usable = self._usable(template, tool, result)
-        text = template if usable else self._default(tool, data)
+        own = self.speech.sentence("cards", tool.name, data) or tool.sentence
+        usable = self._usable(template, own, tool)
+        text = template if usable else own
         values = data.model_dump(mode="json", include=set(fields_in(text)))
         try:
             shown = _tidy(card_text(text, data, self.speech))
@@ -187,21 +187,18 @@ class _Binder:
             return _made(result, self._failure({**result, "error": error}), {}, "default")
         return _made(result, shown, values, "model" if usable else "default")
 
-    def _default(self, tool: Tool, data: object) -> str:
-        return self.speech.sentence("cards", tool.name, data) or tool.sentence
-
-    def _usable(self, template: str, tool: Tool, result: ToolResult) -> bool:
+    def _usable(self, template: str, own: str, tool: Tool) -> bool:
         assert tool.returns is not None
         fields = set(fields_in(template))
         literal = literal_words(template)
-        others = {r.result["subject"] for r in self.spoken.records} - {result["subject"], ""}
+        about = tool.subject or next(iter(tool.required), "")
         return (
             bool(fields)
-            and len(template) <= TEMPLATE_LIMIT
+            and len(template) <= LIMIT
             and set(tool.required) <= fields <= card_fields(tool.returns)
             and not {"{", "}"} & set(literal)
             and not (literal.strip() and any(is_verbatim(tool.returns, name) for name in fields))
-            and card_allows(literal, self.speech, others)
+            and card_allows(template, own, about, self.speech)
         )
 
     def _failure(self, result: ToolResult) -> str:
@@ -233,6 +230,10 @@ def _made(
         values=values,
         source=source,
     )
+
+
+def _allowed(words: str, check: FreeWords) -> list[str]:
+    return [words] if words and len(words) <= LIMIT and check.allows(words) else []
 
 
 def _squeezed(text: str) -> str:

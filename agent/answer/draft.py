@@ -4,6 +4,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+LONGEST = 200_000  # characters of a last message; a longer one is read no further
+
 
 class CardDraft(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -36,10 +38,13 @@ RESPONSE_FORMAT: dict[str, Any] = {
 
 
 def read(text: str) -> Draft | None:
-    """The draft in a model's last message; None when it is not the JSON object that was asked for.
+    """The draft in a model's last message; None when it is not the JSON object that was asked for,
+    or endless.
 
     A code fence around the object is forgiven: it changes no meaning.
     """
+    if len(text) > LONGEST:
+        return None
     bare = text.strip().removeprefix("```json").removeprefix("```").removesuffix("```")
     try:
         return Draft.model_validate_json(bare)

@@ -51,36 +51,9 @@ class FreeWords:
         return (
             known
             and all(_legible(text, each, self.known) for each in languages)
-            and not any(each.found(_joined(text), done=self.done) for each in languages)
+            and not any(each.found(_joined(text), self.done) for each in languages)
             and not _in_english(text, languages)
         )
-
-
-def card_allows(literal: str, locale: Locale, others: Iterable[str]) -> bool:
-    """Whether the words of a card state nothing of their own: no value, and no other order's id.
-
-    literal: the template without its placeholders. others: the subjects of the other calls; a short
-    one that may be a word counts in its own case, or the id "A" would forbid every "a".
-    """
-    typed = LETTERS.findall(_spaced(clean(unicodedata.normalize("NFKC", literal))))
-    letters = {*typed, *(word.casefold() for word in typed)}
-    if NUMBERED.search(plainly(literal)):
-        return False
-    if any(set(_parts(other)) <= letters for other in others):
-        return False
-    languages = _languages(locale, literal)
-    return (
-        all(_legible(literal, each) for each in languages)
-        and not any(each.found(_joined(literal), in_card=True) for each in languages)
-        and not _in_english(literal, languages)
-    )
-
-
-def _parts(subject: str) -> list[str]:
-    """The words of an id, in its own case where it is short and may be a word."""
-    parts = LETTERS.findall(subject)
-    wordlike = len(subject) < 3 and set(subject.casefold()) & set("aeiou")
-    return parts if wordlike else [part.casefold() for part in parts]
 
 
 def _legible(text: str, language: Claims, known: Collection[str] = ()) -> bool:

@@ -4,11 +4,15 @@ Exit codes: 0 done; 1 the work says no; 2 wrong usage or unreadable input; 3 a c
 pending; 4 trouble outside the agent. Commands import what they need when they run.
 """
 
+import io
 import sys
 from importlib import import_module
+from signal import SIGINT
 from typing import Any
 
 import click
+
+from agent.cli import process
 
 COMMANDS = {
     "ask": "agent.cli.ask:ask",
@@ -43,23 +47,27 @@ def cli(traceback: bool) -> None:
 
 def main(arguments: list[str] | None = None) -> Any:
     """The console script: whatever happens, a person gets a sentence, a program an exit code."""
+    signals = process.take() if arguments is None else []
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
         _check_encoding(arguments)
         sys.exit(cli.main(arguments, prog_name="support-agent", standalone_mode=False) or 0)
     except click.ClickException as error:
-        error.show()
+        said = io.StringIO()
+        error.show(said)
+        process.say(said.getvalue())
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        _say("Stopped. Nothing more was done.")
-        sys.exit(130)
+        process.say("Stopped. Nothing more was done.")
+        sys.exit(128 + (signals or [SIGINT])[0])
     except SystemExit:
         raise
     except BaseException as error:
         if "--traceback" in arguments:
             raise
-        _say(*_sentence(error))
-        sys.exit(_exit_code(error))
+        code = _exit_code(error)
+        process.say(str(error) if code else _unexpected(error))
+        sys.exit(code or 1)
 
 
 def _check_encoding(arguments: list[str]) -> None:
@@ -71,22 +79,19 @@ def _check_encoding(arguments: list[str]) -> None:
             raise click.UsageError(f"Argument {place} is not text in this locale.") from None
 
 
-def _sentence(error: BaseException) -> tuple[str, ...]:
-    if _exit_code(error) == 2:
-        return (str(error),)
+def _unexpected(error: BaseException) -> str:
     return (
-        f"Something unexpected happened ({type(error).__name__}); this command was not finished.",
-        "Run it as `support-agent --traceback …` to see where.",
+        f"Something unexpected happened ({type(error).__name__}); this command was not finished.\n"
+        "Run it as `support-agent --traceback …` to see where."
     )
 
 
 def _exit_code(error: BaseException) -> int:
+    """0 for what has no sentence of its own."""
     from agent.problems import Problem
-    from tools.database import DatabaseProblem
+    from tools.database import DatabaseProblem, NoRoom
     from tools.tool import BadDeclaration
 
-    return 2 if isinstance(error, Problem | DatabaseProblem | BadDeclaration) else 1
-
-
-def _say(*lines: str) -> None:
-    click.echo("\n".join(lines), err=True)
+    if isinstance(error, process.Unwritten | NoRoom):
+        return 1
+    return 2 if isinstance(error, Problem | DatabaseProblem | BadDeclaration) else 0

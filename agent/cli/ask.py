@@ -5,9 +5,12 @@ import json
 import os
 import sys
 from collections.abc import Coroutine
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from agent.cli import process
 
 if TYPE_CHECKING:
     from agent.cli.session import Session
@@ -76,10 +79,11 @@ async def _ask(text: str, customer: str | None, thread: str | None, as_json: boo
         thread_id = await session.thread(thread)
         _tell_thread(thread, thread_id)
         turn = await session.ask(thread_id, text, Progress())
-    if as_json:
-        click.echo(json.dumps(turn, ensure_ascii=False, indent=2))
-    else:
-        show_answer(turn)
+    with _kept(thread_id):
+        if as_json:
+            click.echo(json.dumps(turn, ensure_ascii=False, indent=2))
+        else:
+            show_answer(turn)
     return _exit_code(turn)
 
 
@@ -91,18 +95,29 @@ def _converse(runner: asyncio.Runner, session: "Session", thread: str | None) ->
     _tell_thread(thread, thread_id)
     while text := _line():
         try:
-            show_answer(runner.run(session.ask(thread_id, text, Progress())))
+            turn = runner.run(session.ask(thread_id, text, Progress()))
         except Problem as problem:
-            click.echo(str(problem), err=True)
+            process.say(str(problem))
+        else:
+            with _kept(thread_id):
+                show_answer(turn)
+
+
+def _kept(thread_id: str) -> AbstractContextManager[None]:
+    return process.done(f"The turn was done, and is kept in the thread {thread_id}.")
 
 
 def _line() -> str:
+    from agent.problems import Problem
+
     try:
         return str(click.prompt("you", default="", show_default=False, err=True)).strip()
     except click.Abort as ended:
         if isinstance(ended.__context__, EOFError):  # Ctrl-D, not Ctrl-C
             return ""
         raise
+    except (OSError, RuntimeError):
+        raise Problem("The standard input cannot be read. Nothing more was asked.") from None
 
 
 def _tell_thread(wanted: str | None, thread_id: str) -> None:

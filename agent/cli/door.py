@@ -17,10 +17,14 @@ async def door(database_file: str, thread: str) -> AsyncIterator[None]:
     """Waits until no other command answers in the thread, and keeps others out.
 
     A lock on one byte of a file beside the database: it ends with the process, however that ends.
-    Raises Problem when the wait is too long.
+    Raises Problem when the wait is too long, or the file cannot be opened.
     """
     place = int.from_bytes(blake2b(thread.encode(), digest_size=7).digest())
-    file = os.open(f"{database_file}-turns", os.O_CREAT | os.O_RDWR, 0o600)
+    name = f"{database_file}-turns"
+    try:
+        file = os.open(name, os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError as error:
+        raise Problem(f"{name} cannot be opened ({error.strerror}). Nothing was asked.") from None
     try:
         await _locked(file, place)
         yield

@@ -2,14 +2,19 @@
 
 import asyncio
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from agent.cli import process
+
 if TYPE_CHECKING:
     from tools.database import Database
+    from tools.shop.models import Order
 
+BAD_ROW = (ValueError, ArithmeticError)
 SHOWN = ("order_id", "customer_id", "status", "placed_on", "total", "currency")
 
 
@@ -56,28 +61,28 @@ async def _import(file: Path, empty: bool) -> int:
         shop_file = await asyncio.to_thread(read_shop_file, file)
         done = await import_shop(database, shop_file, empty=empty)
     except NotEmpty as problem:
-        click.echo(str(problem), err=True)
+        process.say(str(problem))
         return 1
     except ImportProblem as problem:
         raise Problem(str(problem)) from None
     finally:
         await database.close()
-    click.echo(
+    loaded = (
         f"Loaded {_counted(done.orders, 'order')} ({done.replaced} of them replaced),"
         f" {_counted(done.items, 'item')}, {_counted(done.parcels, 'parcel')},"
         f" {_counted(done.customers, 'customer')}."
     )
+    with process.done(loaded):
+        click.echo(loaded)
     if done.unknown:
-        click.echo(f"Passed over, because unknown: {', '.join(done.unknown)}.", err=True)
+        process.say(f"Passed over, because unknown: {', '.join(done.unknown)}.")
     return 0
 
 
 async def _list(as_json: bool) -> int:
-    from tools.shop.sql import SqlShop
-
     database = _database()
     try:
-        found = await SqlShop(database).all_orders()
+        found, damaged = await _readable(database)
     finally:
         await database.close()
     rows = [order.model_dump(mode="json") for order in found]
@@ -85,12 +90,38 @@ async def _list(as_json: bool) -> int:
         click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
     else:
         _print(rows)
-    return 0
+    if damaged:
+        process.say(f"Damaged in the database, and left out: {', '.join(damaged)}.")
+    return 1 if damaged else 0
+
+
+async def _readable(database: "Database") -> "tuple[list[Order], list[str]]":
+    """Everybody's orders; those that cannot be read only by their ids."""
+    from sqlalchemy import select
+
+    from tools.shop.sql import SqlShop
+    from tools.shop.tables import orders as table
+
+    shop = SqlShop(database)
+    with suppress(*BAD_ROW):
+        return await shop.all_orders(), []
+    async with database.connect() as connection:
+        ids = (await connection.scalars(select(table.c.order_id))).all()
+    found: list[Order] = []
+    damaged: list[str] = []
+    for order_id in ids:
+        try:
+            found += filter(None, [await shop.order(order_id)])
+        except BAD_ROW:
+            damaged.append(order_id)
+    return found, damaged
 
 
 def _print(rows: list[dict[str, Any]]) -> None:
     """A line an order, in columns of one width."""
-    lines = [[str(row[name]) for name in SHOWN] for row in rows]
+    from tools.locales import clean
+
+    lines = [[clean(str(row[name])) for name in SHOWN] for row in rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))

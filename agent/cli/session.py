@@ -1,6 +1,7 @@
 """A customer's conversations on this machine: the graph, the threads between commands."""
 
 import asyncio
+import sqlite3
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -23,10 +24,11 @@ from agent.report import report
 from agent.settings import Settings
 from agent.store import open_database
 from agent.wire.connect import connect
-from tools.database import Database
+from tools.database import Database, DatabaseProblem
 from tools.failures import ToolFailure
 from tools.shop import close_shop, open_shop
 from tools.shop.protocol import Shop
+from tools.shop.records import shown
 
 Watch = Callable[[dict[str, Any]], None]
 
@@ -45,8 +47,22 @@ class Session:
         if wanted is None:
             return f"t-{uuid.uuid4().hex[:12]}"
         if await ThreadJournal(self.database, wanted).owner() != self.customer:
-            raise Problem(f"There is no such thread: {wanted}. Nothing was asked.")
+            raise Problem(f"There is no such thread: {shown(wanted)}. Nothing was asked.")
+        await self._check_kept(wanted)
         return wanted
+
+    async def _check_kept(self, thread: str) -> None:
+        config: Any = {"configurable": {"thread_id": thread}}
+        with self.database.problems():
+            try:
+                await self.graph.aget_state(config)
+            except sqlite3.Error:
+                raise
+            except Exception as error:  # whatever it is that damaged bytes turn into
+                raise Problem(
+                    f"What is kept of the thread {shown(thread)} is damaged"
+                    f" ({type(error).__name__}). Nothing was asked; begin another one."
+                ) from error
 
     async def ask(self, thread: str, text: str, watch: Watch) -> dict[str, Any]:
         """The report of one turn, told to `watch` while it runs. Raises Problem for no question."""
@@ -54,8 +70,11 @@ class Session:
         config: Any = {"configurable": {"thread_id": thread}}
         question: Any = {"messages": [HumanMessage(text)]}
         async with door(self.file, thread):
-            with self.database.problems():
-                state = await self._run(question, config, watch)
+            try:
+                with self.database.problems():
+                    state = await self._run(question, config, watch)
+            except DatabaseProblem as problem:
+                raise type(problem)(f"{problem} The turn was not finished.") from problem
         if not state.get("answer"):
             raise Problem("The turn waits for something that this command cannot answer.")
         return report(thread, state)
@@ -114,7 +133,7 @@ async def _check_customer(shop: Shop, who: str) -> None:
         ) from None
     if customer is None:
         raise Problem(
-            f"The shop has no customer {who!r}; name one with --customer or SUPPORT_CUSTOMER."
+            f"The shop has no customer {shown(who)}; name one with --customer or SUPPORT_CUSTOMER."
             " Nothing was asked."
         )
 

@@ -130,12 +130,19 @@ async def whole(stream: AsyncIterator[Any]) -> AIMessage:
     except StreamInterrupted as broken:
         raise BrokenResponse("stream_interrupted", str(broken)) from broken
     except Exception as error:
-        if isinstance(error.__cause__, StreamInterrupted):  # unstreamed, the SDK wraps it
-            raise BrokenResponse("stream_interrupted", str(error.__cause__)) from error
+        if interrupted := _interruption(error):
+            raise BrokenResponse("stream_interrupted", str(interrupted)) from error
         if not chunks and "No generation" not in str(error):  # LangChain's words for no event
             raise
         raise BrokenResponse("stream_interrupted", "The response broke off.") from error
     return add_ai_message_chunks(*chunks) if len(chunks) > 1 else chunks[0]
+
+
+def _interruption(error: BaseException | None) -> StreamInterrupted | None:
+    """Ours, where the SDK and LangChain have each wrapped it: a body that was not streamed."""
+    if error is None or isinstance(error, StreamInterrupted):
+        return error
+    return _interruption(error.__cause__)
 
 
 def client(

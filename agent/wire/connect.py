@@ -1,6 +1,8 @@
 """Which chat model the settings name. Its vendor's client is imported when it is needed."""
 
 import logging
+import os
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
@@ -16,6 +18,8 @@ from agent.wire.guard import Guard, Network
 log = logging.getLogger(__name__)
 
 OFFLINE_URL = "http://offline.invalid/v1"
+PROXIES = ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY")
+CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 def connect(settings: Settings, network: httpx2.AsyncBaseTransport | None = None) -> BaseChatModel:
@@ -38,6 +42,8 @@ def connect(settings: Settings, network: httpx2.AsyncBaseTransport | None = None
         stream_usage=True,
         stream_chunk_timeout=None,  # the guard gives nothing before it has all
         http_socket_options=(),  # else a proxy in the environment makes the client complain
+        # Nobody asks it: it has no guard. One of its own would heed the environment, even offline.
+        http_client=httpx2.Client(transport=httpx2.BaseTransport(), trust_env=False),
         **_protocol(settings),
         **where(settings, network),
     )
@@ -68,7 +74,8 @@ def _online(settings: Settings, network: httpx2.AsyncBaseTransport | None) -> di
 
     return {
         **_server(settings, "openai"),
-        "http_async_client": _guarded(network or Network(DefaultAsyncHttpxClient()), settings),
+        "organization": settings.openai_org_id,
+        "http_async_client": _guarded(network or _network(DefaultAsyncHttpxClient), settings),
     }
 
 
@@ -83,7 +90,7 @@ def _anthropic(settings: Settings) -> BaseChatModel:
             f"SUPPORT_MODEL is {settings.model}, and its client is not installed. Nothing was"
             " asked; install langchain-anthropic, or this package with its extra `anthropic`."
         ) from None
-    http = _guarded(Network(DefaultAsyncHttpxClient()), settings)
+    http = _guarded(_network(DefaultAsyncHttpxClient), settings)
     return GuardedAnthropic.over(http, streaming=True, stream_usage=True, **options)
 
 
@@ -96,6 +103,19 @@ def _server(settings: Settings, vendor: str) -> dict[str, Any]:
             " Nothing was asked; set the key, or SUPPORT_MODEL=offline."
         )
     return {"api_key": key, **({"base_url": str(url).rstrip("/")} if url else {})}
+
+
+def _network(client: Callable[[], Any]) -> Network:
+    """Raises Problem where the environment names a proxy or certificates that are of no use."""
+    try:
+        return Network(client())
+    except (ImportError, OSError, ValueError) as error:
+        blamed = CERTIFICATES if isinstance(error, OSError) else PROXIES
+        named = " or ".join(sorted(name for name in os.environ if name.upper() in blamed))
+        raise Problem(
+            f"{named} cannot be used ({type(error).__name__}). Nothing was asked; correct or unset"
+            " it. A socks5:// proxy needs the package socksio."
+        ) from None
 
 
 def _guarded(inner: httpx2.AsyncBaseTransport, settings: Settings) -> httpx2.AsyncClient:

@@ -11,9 +11,11 @@ import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx2
 
+from agent.admission import SEAL, sealed
 from agent.wire import record
 from agent.wire.assemble import WRONG_FORM, Assembler, Body, NoEvents, OnNamed, StreamInterrupted
 from agent.wire.protocols import DONE, SIZE, Events, Protocol, of_path
@@ -91,12 +93,14 @@ class _Whole(httpx2.AsyncByteStream):
         self.read = True
         source = _Bounded(self.response, self.guard.stall)
         if self.streamed:
-            for frame in self.protocol.frames(await self._assembled(source)):
+            body = await self._assembled(source)
+            seal(self.protocol, body)
+            for frame in self.protocol.frames(body):
                 yield frame
         else:
             content = b"".join([chunk async for chunk in source])
-            check_unstreamed(self.protocol, content)
-            yield content
+            body = check_unstreamed(self.protocol, content)
+            yield json.dumps(body).encode() if seal(self.protocol, body) else content
 
     async def aclose(self) -> None:
         await self.response.aclose()
@@ -178,13 +182,33 @@ def take(assembler: Assembler, data: str) -> bool:
     return assembler.ended
 
 
-def check_unstreamed(protocol: Protocol, content: bytes) -> None:
-    """Holds a body that came whole to the rules. Raises StreamInterrupted."""
+def check_unstreamed(protocol: Protocol, content: bytes) -> Body:
+    """A body that came whole, held to the rules. Raises StreamInterrupted."""
     try:
-        body: Body = json.loads(content)
+        body: Body = json.loads(content, object_pairs_hook=_unique)
         protocol.check(body)
     except (*WRONG_FORM, RecursionError):
         raise StreamInterrupted("The server's answer does not have its protocol's form.") from None
+    return body
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> Body:
+    """Of two values under one name, readers choose differently."""
+    if len(dict(pairs)) != len(pairs):
+        raise ValueError("a name stands twice")
+    return dict(pairs)
+
+
+def seal(protocol: Protocol, body: Body) -> bool:
+    """Puts arguments that a client stumbles over into a form that it reads; whether any were."""
+    found = False
+    for holder, name in protocol.arguments(body):
+        given = holder[name]
+        text = given if isinstance(given, str) else json.dumps(given)
+        if SEAL in (arguments := sealed(text)) or not text.strip():
+            found = True
+            holder[name] = arguments if protocol.name == "messages" else json.dumps(arguments)
+    return found
 
 
 class Network(httpx2.AsyncBaseTransport):

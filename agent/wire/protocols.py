@@ -17,13 +17,17 @@ DONE = "[DONE]"  # how Chat Completions end a stream
 
 @dataclass(frozen=True)
 class Protocol:
-    """path: how the URL of a request ends. begins: how a first event is told from others'."""
+    """path: how the URL of a request ends. arguments: where those of its calls stand in a body.
+
+    begins: how a first event is told from others'.
+    """
 
     name: Name
     path: str
     assembler: Callable[[OnNamed], Assembler]
     check: Callable[[Body], None]
     events: Callable[[Body], Iterator[Event]]
+    arguments: Callable[[Body], Iterator[tuple[Body, str]]]
     begins: Callable[[str], bool]
     last: str = ""
 
@@ -39,15 +43,18 @@ class Protocol:
 PROTOCOLS = (
     Protocol(
         *("responses", "/responses", responses.Assembler, responses.check, responses.events),
+        arguments=responses.arguments,
         begins=lambda kind: kind.startswith("response."),
     ),
     Protocol(
         *("chat", "/chat/completions", chat.Assembler, chat.check, chat.events),
+        arguments=chat.arguments,
         begins=lambda kind: not kind,
         last=DONE,
     ),
     Protocol(
         *("messages", "/messages", messages.Assembler, messages.check, messages.events),
+        arguments=messages.arguments,
         begins=lambda kind: kind.startswith(("message_", "content_block_", "ping")),
     ),
 )

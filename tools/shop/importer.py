@@ -19,6 +19,7 @@ from tools.shop.records import CustomerRecord, OrderRecord, Unreadable, read_csv
 from tools.shop.tables import customers, order_items, orders, parcels
 
 SHOWN = 20
+LARGEST = 50 * 10**6  # bytes
 
 
 class ImportProblem(Exception):
@@ -103,18 +104,12 @@ async def import_shop(
         return await connection.run_sync(write_shop, shop_file, empty)
 
 
-async def has_orders(database: Database) -> bool:
-    """Whether there is any order."""
-    async with database.connect() as connection:
-        return await connection.run_sync(_any_order)
-
-
 def write_shop(connection: Connection, shop_file: ShopFile, empty: bool = False) -> ImportReport:
     """`import_shop` within a transaction that is open already."""
-    if empty and _any_order(connection):
+    owners = dict(iter(connection.execute(select(orders.c.order_id, orders.c.customer_id))))
+    if empty and owners:
         raise NotEmpty(shop_file.name, ["The shop has orders already; it is not empty."])
     given = shop_file.orders
-    owners = dict(iter(connection.execute(select(orders.c.order_id, orders.c.customer_id))))
     taken = [o for o in given if owners.get(o.order_id, o.customer_id) != o.customer_id]
     if taken:
         belongs = "belongs to another customer in the database"
@@ -129,10 +124,6 @@ def write_shop(connection: Connection, shop_file: ShopFile, empty: bool = False)
         replaced=len(replaced),
         unknown=shop_file.unknown,
     )
-
-
-def _any_order(connection: Connection) -> bool:
-    return connection.scalar(select(orders.c.order_id).limit(1)) is not None
 
 
 def _write_customers(connection: Connection, shop_file: ShopFile) -> int:
@@ -174,7 +165,13 @@ def _insert(connection: Connection, table: Table, rows: Iterable[Mapping[str, An
 
 def _text(path: Path) -> str:
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        if path.exists() and not path.is_file():  # a pipe may never end
+            raise Unreadable("It is no file but a directory, a pipe or a device.")
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+        if len(content) > LARGEST:
+            raise Unreadable(f"It is larger than {LARGEST // 10**6} MB; load it in parts.")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         where = f"byte {error.start + 1}"
         raise Unreadable(f"It is not UTF-8 text ({where}); save it as UTF-8.") from None

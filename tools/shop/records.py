@@ -12,13 +12,16 @@ delivery time that the carrier states.
 import csv
 import io
 import json
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
+from functools import cache
 from typing import Annotated, Any
 
-from babel.numbers import list_currencies
+from babel.core import get_global
+from babel.numbers import get_currency_precision, get_territory_currencies
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
@@ -33,19 +36,29 @@ def _day(value: object) -> date:
         raise ValueError("must be a day written like 2026-11-30") from None
 
 
-def _currency(code: object) -> object:
-    if str(code) not in list_currencies():
-        raise ValueError("must be an ISO 4217 code such as EUR")
-    return code
+def _number(value: object) -> object:
+    """Python would also read the digits of other scripts, and digits with "_" between them."""
+    if isinstance(value, str) and ("_" in value or not value.isascii()):
+        raise ValueError("must be a number written like 1250.50")
+    return value
+
+
+@cache
+def _tender(day: date) -> set[str]:
+    """The currencies that some country has on a day."""
+    countries = get_global("territory_currencies")
+    return {code for each in countries for code in get_territory_currencies(each, day, day)}
 
 
 # PostgreSQL refuses NUL, a terminal obeys escape sequences.
 _PLAIN = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$"
 _Text = Annotated[str, Field(max_length=2000, pattern=_PLAIN)]
 _Filled = Annotated[_Text, Field(min_length=1)]
-_Amount = Annotated[Decimal, Field(ge=0, max_digits=18, decimal_places=4)]
+# Two ids that look alike would be two customers.
+_Id = Annotated[str, Field(min_length=1, max_length=2000, pattern=r"^[^\p{Cc}\p{Cf}]*$")]
+_Amount = Annotated[Decimal, BeforeValidator(_number), Field(ge=0, max_digits=18)]
 _Day = Annotated[date, BeforeValidator(_day)]
-_Count = Annotated[int, Field(ge=0, le=1_000_000)]
+_Count = Annotated[int, BeforeValidator(_number), Field(ge=0, le=1_000_000)]
 
 
 class Record(BaseModel, frozen=True, str_strip_whitespace=True):
@@ -66,7 +79,7 @@ class Record(BaseModel, frozen=True, str_strip_whitespace=True):
 class CustomerRecord(Record):
     """Who orders; a blank field means: not said, keep what is known."""
 
-    customer_id: _Filled
+    customer_id: _Id
     name: _Text = ""
     email: _Text = ""
     locale: _Text = ""
@@ -88,17 +101,28 @@ class ParcelRecord(Record):
 
 class OrderRecord(Record):
     order_id: OrderId
-    customer_id: _Filled
+    customer_id: _Id
     status: OrderStatus
     placed_on: _Day
     total: _Amount
-    currency: Annotated[str, BeforeValidator(_currency)]
+    currency: str
     customer_name: _Text = ""
     customer_email: _Text = ""
     note: _Text = ""
     address: _Text = ""
     items: tuple[ItemRecord, ...] = ()
     parcels: tuple[ParcelRecord, ...] = ()
+
+    @model_validator(mode="after")
+    def _in_money(self) -> "OrderRecord":
+        """An amount that its currency does not have would be shown as another one."""
+        code = self.currency
+        if code not in _tender(self.placed_on):
+            raise ValueError(f"{shown(code)} is no currency (ISO 4217) on {self.placed_on}")
+        for amount in (self.total, *(item.price for item in self.items)):
+            if amount != round(amount, get_currency_precision(code)):
+                raise ValueError(f"{amount} has more decimals than the currency {code}")
+        return self
 
 
 class FileRecord(Record):
@@ -129,7 +153,7 @@ class Raw:
     model: type[CustomerRecord] | type[OrderRecord]
     place: str
     fields: Any
-    parts: dict[tuple[int | str, ...], str] = field(default_factory=dict)
+    parts: dict[tuple[object, ...], str] = field(default_factory=dict)
 
     def says(self, error: ErrorDetails) -> str:
         """What pydantic found wrong with the fields, in our words, with the place."""
@@ -148,7 +172,7 @@ _WORDS = {
     "model_type": "must be an object",
     "tuple_type": "must be a list",
     "string_too_short": "must not be blank",
-    "string_pattern_mismatch": "holds control characters",
+    "string_pattern_mismatch": "holds control characters or hidden ones",
 }
 
 
@@ -162,7 +186,9 @@ def read_json(text: str, unknown: dict[str, None]) -> list[Raw]:
     """Raises Unreadable."""
     try:
         # Numbers stay text as in a CSV: exact, and of any length.
-        data = json.loads(text, parse_float=str, parse_int=str, parse_constant=str)
+        data = json.loads(
+            text, object_pairs_hook=_once, parse_float=str, parse_int=str, parse_constant=str
+        )
         whole = {"orders": data} if isinstance(data, list) else data
         file = FileRecord.model_validate(whole, context=unknown)
     except json.JSONDecodeError as error:
@@ -182,8 +208,18 @@ def read_json(text: str, unknown: dict[str, None]) -> list[Raw]:
     ]
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Of a name that stands twice Python would keep the last value, silently."""
+    fields: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in fields:
+            raise Unreadable(f"{shown(name)} stands twice in one object{_label(fields)}.")
+        fields[name] = value
+    return fields
+
+
 def _label(order: object) -> str:
-    return f" ({shown(order.get('order_id'))})" if isinstance(order, dict) else ""
+    return f" ({shown(n)})" if isinstance(order, dict) and (n := order.get("order_id")) else ""
 
 
 def read_csv(text: str, problems: list[str]) -> list[Raw]:
@@ -191,6 +227,8 @@ def read_csv(text: str, problems: list[str]) -> list[Raw]:
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
         names = reader.fieldnames = [n.strip().casefold() for n in reader.fieldnames or ()]
+        if len(names) == 1 and (mark := re.search(r"order_id(\W)|(\W)order_id", names[0])):
+            raise Unreadable(f"Its columns stand between {mark[1] or mark[2]!r}, not commas.")
         _refuse_missing(names)
         rows = [(f"line {reader.line_num}", row) for row in reader]
     except csv.Error as error:
@@ -211,8 +249,9 @@ def _add_row(order: Raw, place: str, cells: dict[str, str]) -> Iterator[str]:
     for kind, columns in _PARTS.items():
         part = {columns[name]: cells.pop(name) for name in columns if name in cells}
         parts = order.fields.setdefault(kind, [])
-        if part and part not in parts:
-            order.parts[kind, len(parts)] = f"{place}, {kind[:-1]}"
+        if part and (kind, *part.items()) not in order.parts:
+            where = f"{place}, {kind[:-1]}"
+            order.parts[kind, len(parts)] = order.parts[kind, *part.items()] = where
             parts.append(part)
         elif part and kind == "items":  # two of them, or repeated to name another parcel?
             yield f"{place}: repeats an item; put the number of pieces in quantity"

@@ -139,6 +139,14 @@ def check(body: Body) -> None:
             raise StreamInterrupted("The response ended in calls, and holds none.")
 
 
+def arguments(body: Body) -> Iterator[tuple[Body, str]]:
+    """Where the arguments of each call stand: (object, field)."""
+    for choice in body["choices"]:
+        for call in choice["message"].get("tool_calls") or ():
+            if "function" in call:
+                yield call["function"], "arguments"
+
+
 def events(body: Body) -> Iterator[Event]:
     """The chunks of a completion; the usage comes once, behind the choice."""
     head = {name: value for name, value in body.items() if name not in ("choices", "usage")}

@@ -131,6 +131,11 @@ def check(body: Body) -> None:
         raise StreamInterrupted("The response ended in calls, and holds none.")
 
 
+def arguments(body: Body) -> Iterator[tuple[Body, str]]:
+    """Where the arguments of each call stand: (object, field)."""
+    return ((block, "input") for block in body["content"] if block["type"] == "tool_use")
+
+
 def events(body: Body) -> Iterator[Event]:
     """The stream of a whole message; its usage stands in the one `message_delta`."""
     end = {name: body[name] for name in ENDED if name in body}

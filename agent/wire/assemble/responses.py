@@ -151,6 +151,11 @@ def check(body: Body) -> None:
             raise StreamInterrupted("An item of the response was not completed.")
 
 
+def arguments(body: Body) -> Iterator[tuple[Body, str]]:
+    """Where the arguments of each call stand: (object, field)."""
+    return ((item, "arguments") for item in body["output"] if item["type"] == "function_call")
+
+
 def events(body: Body) -> Iterator[Event]:
     """The stream of a completed response."""
     numbers = count()

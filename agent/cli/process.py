@@ -1,0 +1,95 @@
+"""The process of a command: what it writes, and the signal that ends it."""
+
+import io
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+LONGEST = 1_000  # characters of a line on stderr
+
+
+class Unwritten(Exception):
+    """The answer could not be written. The message is for a person."""
+
+
+class _Answer(io.TextIOWrapper):
+    """stdout. A reader that is gone needs no sentence: click ends the command silently."""
+
+    def write(self, text: str) -> int:
+        with self._told():
+            return super().write(text)
+
+    def flush(self) -> None:
+        with self._told():
+            super().flush()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            # What is still held would be written again at the end of the process.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
+            raise Unwritten(f"The answer could not be written ({error.strerror}).") from error
+
+
+class _Progress(io.TextIOWrapper):
+    """stderr: the command goes on without it."""
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            super().write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            super().flush()
+
+
+def take() -> list[int]:
+    """Makes the process a command's, and returns the signals that will have ended it.
+
+    Both streams are UTF-8, whatever the locale: JSON is nothing else, and no letter is lost.
+    """
+    sys.stdout = _Answer(_opened(1), "utf-8", "backslashreplace", line_buffering=True)
+    sys.stderr = _Progress(_opened(2), "utf-8", "backslashreplace", line_buffering=True)
+    came: list[int] = []
+
+    def end(number: int, frame: object) -> None:
+        came.append(number)
+        as_ctrl_c = signal.getsignal(signal.SIGINT)  # asyncio's, while it runs
+        interrupt = as_ctrl_c if callable(as_ctrl_c) else signal.default_int_handler
+        interrupt(signal.SIGINT, None)
+
+    signal.signal(signal.SIGTERM, end)
+    return came
+
+
+def _opened(number: int) -> io.BufferedWriter:
+    """One that was closed becomes one that cannot be written; else the next file had its number."""
+    try:
+        os.fstat(number)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), number)
+    return io.BufferedWriter(io.FileIO(number, "w", closefd=False))
+
+
+@contextmanager
+def done(what: str) -> Iterator[None]:
+    """Where the answer cannot be written, it is said what was done nevertheless."""
+    try:
+        yield
+    except Unwritten as lost:
+        raise Unwritten(f"{lost} {what}") from lost
+
+
+def say(text: str) -> None:
+    """Tells a person on stderr: lines of a bounded length, without what a terminal obeys."""
+    for line in text.splitlines():
+        short = line if len(line) <= LONGEST else f"{line[: LONGEST // 2]} … {line[-300:]}"
+        plain = (c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in short)
+        print("".join(plain), file=sys.stderr)
