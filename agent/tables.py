@@ -1,6 +1,6 @@
 """The agent's tables, as the newest migration leaves them."""
 
-from sqlalchemy import JSON, Column, Integer, MetaData, Table, Text
+from sqlalchemy import JSON, Boolean, Column, Integer, MetaData, Table, Text
 
 metadata = MetaData()
 
@@ -36,4 +36,67 @@ calls = Table(
     Column("subject", Text, nullable=False),
     Column("call", JSON, nullable=False),
     Column("result", JSON, nullable=False),
+)
+
+# One row a turn that is going on; an older run of the thread finds a token that is not its own.
+fences = Table(
+    "fences",
+    metadata,
+    Column("thread_id", Text, primary_key=True),
+    Column("token", Text, nullable=False),
+)
+
+# One row each time that an action is, or was to be, carried out: `agent/actions.py`.
+actions = Table(
+    "actions",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("action", Text, nullable=False, index=True),
+    Column("generation", Integer, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("customer_id", Text, nullable=False, index=True),
+    Column("thread_id", Text, nullable=False, index=True),
+    Column("call", Text, nullable=False),
+    Column("tool", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("arguments", JSON, nullable=False),
+    Column("outside", Boolean, nullable=False),
+    Column("state", Text, nullable=False, index=True),
+    Column("holder", Text, nullable=False),
+    Column("until", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("decided_by", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("receipt", JSON(none_as_null=True), nullable=True),
+    Column("error", JSON(none_as_null=True), nullable=True),
+    Column("asked_at", Text, nullable=False),
+    Column("changed_at", Text, nullable=False),
+)
+
+# Who did what, when; rows are only added. `by` is a customer, a member of staff, or "" for nobody.
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("at", Text, nullable=False),
+    Column("thread_id", Text, nullable=False, index=True),
+    Column("customer_id", Text, nullable=False),
+    Column("tool", Text, nullable=False),
+    Column("subject", Text, nullable=False, index=True),
+    Column("key", Text, nullable=False),
+    Column("event", Text, nullable=False),
+    Column("by", Text, nullable=False),
+)
+
+# Conversations that wait for a person, or did; also what is to be delivered to the help desk.
+tickets = Table(
+    "tickets",
+    metadata,
+    Column("ticket", Text, primary_key=True),
+    Column("thread_id", Text, nullable=False, index=True),
+    Column("customer_id", Text, nullable=False),
+    Column("summary", Text, nullable=False),
+    Column("opened_at", Text, nullable=False),
+    Column("delivered_at", Text, nullable=True),
+    Column("closed_at", Text, nullable=True),
 )

@@ -1,6 +1,7 @@
 """Plays the scenes, one after the other. A scene is an async function in a module of its own."""
 
 import asyncio
+import logging
 
 from rich.console import Console
 
@@ -11,6 +12,7 @@ SCENES = (two_orders, cut_stream)
 
 
 async def main() -> None:
+    logging.getLogger("agent").addHandler(logging.NullHandler())  # the scenes say it themselves
     console = Console(highlight=False)
     for number, scene in enumerate(SCENES, start=1):
         console.rule(f"{number}. {(scene.__doc__ or '').splitlines()[0]}", align="left")

@@ -178,7 +178,11 @@ def _order(call: Call) -> dict[str, Any]:
     order = DEMO_ORDERS[call.arguments["order_id"]]
     items = [{**item, "currency": order["currency"]} for item in order["items"]]
     kept = ("order_id", "status", "placed_on", "total", "currency", "address")
-    return {name: order[name] for name in kept} | {"items": items, "note": order.get("note", "")}
+    return {name: order[name] for name in kept} | {
+        "items": items,
+        "note": order.get("note", ""),
+        "refunded": "0",
+    }
 
 
 def _delivery(call: Call) -> dict[str, Any]:

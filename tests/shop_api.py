@@ -1,6 +1,7 @@
 """What the shop's API (`tools/shop/http.py`) says of the demo shop, made without the product."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -90,9 +91,9 @@ ORDERS = {order["order_id"]: _order(n, order) for n, order in enumerate(_read("o
 SHIPMENTS = {ORDERS[order["order_id"]]["id"]: _shipments(order) for order in _read("orders")}
 
 
-def page_of(customer_id: str, cursor: str) -> dict[str, Any]:
+def page_of(orders: Mapping[str, Any], customer_id: str, cursor: str) -> dict[str, Any]:
     """Newest first, as such lists are; the product wants them oldest first."""
-    mine = [order for order in ORDERS.values() if order["customer_id"] == customer_id]
+    mine = [order for order in orders.values() if order["customer_id"] == customer_id]
     mine.sort(key=lambda order: str(order["created_at"]), reverse=True)
     start = int(cursor.removeprefix("at-")) if cursor.startswith("at-") else 0
     following = f"at-{start + PAGE}" if start + PAGE < len(mine) else None

@@ -20,6 +20,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from tests.shop_api import CUSTOMERS, ORDERS, SHIPMENTS, page_of
+from tests.shop_writes import Changes
 
 TOKEN = "tok-5b1d7c20e4"
 HELD_SECONDS = 60
@@ -37,24 +38,42 @@ class Exchange(BaseHTTPRequestHandler):
     content: Any
 
     def do_GET(self) -> None:
+        self._exchange(self._answer)
+
+    def do_POST(self) -> None:
+        self._exchange(self._change)
+
+    def do_PUT(self) -> None:
+        self._exchange(self._change)
+
+    def _exchange(self, answer: Callable[[], tuple[int, Any]]) -> None:
         url = urlsplit(self.path)
         self.path_parts = [unquote(part) for part in url.path.strip("/").split("/")[1:]]
         self.query = {name: values[0] for name, values in parse_qs(url.query).items()}
         self.server.requests.append(self.path)
-        self.status, self.content = self._answer()
+        known = self.headers["authorization"] == f"Bearer {TOKEN}"
+        self.status, self.content = answer() if known else (401, {"error": "unauthorized"})
         self.server.next_behaviour()(self)
 
+    def _change(self) -> tuple[int, Any]:
+        body = self.rfile.read(int(self.headers["content-length"] or 0))
+        if self.headers["content-type"] != "application/json":
+            return 415, {"error": "JSON_ONLY"}
+        key = self.headers["idempotency-key"] or ""
+        return self.server.changes.take(key, self.command, self.path_parts, body)
+
     def _answer(self) -> tuple[int, Any]:
-        if self.headers["authorization"] != f"Bearer {TOKEN}":
-            return 401, {"error": "unauthorized"}
         match self.path_parts:
+            case ["operations", key] if key in self.server.changes.operations:
+                return 200, self.server.changes.operations[key]
             case ["customers", customer_id] if customer_id in CUSTOMERS:
                 return 200, CUSTOMERS[customer_id]
             case ["orders"] if "number" in self.query:
-                found = ORDERS.get(self.query["number"])
+                found = self.server.changes.orders.get(self.query["number"])
                 return 200, {"orders": [found] if found else [], "next": None}
             case ["orders"]:
-                return 200, page_of(self.query["customer"], self.query.get("cursor", "at-0"))
+                cursor = self.query.get("cursor", "at-0")
+                return 200, page_of(self.server.changes.orders, self.query["customer"], cursor)
             case ["orders", internal_id, "shipments"] if internal_id in SHIPMENTS:
                 return 200, {"shipments": SHIPMENTS[internal_id]}
         return 404, {"error": "not found"}
@@ -87,7 +106,7 @@ Behaviour = Callable[[Exchange], None]
 
 
 class ShopServer(ThreadingHTTPServer):
-    """`requests` are the paths that were asked for, oldest first.
+    """`requests` are the paths that were asked for, oldest first; `changes` what was made of them.
 
     `hangs_up`: connections end with their answer, so that a client that nobody closes keeps none.
     """
@@ -99,6 +118,7 @@ class ShopServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Exchange)
         self.hangs_up = hangs_up
         self.requests: list[str] = []
+        self.changes = Changes()
         self.connections = 0
         self.broken: list[BaseException] = []
         self.released = threading.Event()

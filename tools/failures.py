@@ -36,6 +36,11 @@ class ServiceError(ToolFailure):
     kind = "service_error"
 
 
+class NotDone(ServiceError):
+    """A write that certainly did not reach its service. Any other ServiceError of a write leaves
+    open whether it did, and is looked up."""
+
+
 class WrongSubject(ToolFailure):
     """The service answered about something else than it was asked; none of it may be used."""
 

@@ -37,6 +37,7 @@ class OrderView(BaseModel):
     items: list[ItemView]
     address: str
     note: str
+    refunded: Decimal
 
 
 class ParcelView(BaseModel):

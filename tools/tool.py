@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from string import Formatter
-from typing import Annotated, Any, Literal, Self, get_type_hints
+from typing import Annotated, Any, Literal, Protocol, Self, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -31,18 +31,47 @@ class Context:
 
     customer: who is asking, as authentication says.
     shop: that customer's view of the shop; it raises `NotFound` for anything that is not theirs.
+    thread: the conversation in which it is asked, "" where none is kept.
+    desk: where that conversation is handed to a person.
     key: the idempotency key of a write, the same for every attempt at the same action.
     db: the transaction in which a write runs. The tool never commits; the ledger does.
     """
 
     customer: str
     shop: CustomerShop
+    thread: str = ""
+    desk: "Desk | None" = None
     key: str = ""
     db: AsyncConnection | None = None
 
 
+class Desk(Protocol):
+    """Hands conversations to a person."""
+
+    async def open(self, ctx: Context, summary: str) -> str:
+        """Records the wish for a person in `ctx.db`; the number of its ticket."""
+
+    async def is_open(self, ctx: Context, ticket: str) -> bool: ...
+
+
 class BadDeclaration(TypeError):
     """A tool, or a file that it stands on, contradicts itself; the message says how."""
+
+
+class Receipt(BaseModel):
+    """What a write returns.
+
+    state: "accepted" is asked for and not finished yet; it licenses no other word than that.
+    repeated: whether this is the receipt of an earlier call, and nothing was done again.
+    """
+
+    state: Literal["done", "accepted"]
+    repeated: bool = False
+
+
+Check = Callable[[Context, Arguments], Awaitable[None]]
+Find = Callable[[Context, Arguments], Awaitable[Receipt | None]]
+Stands = Callable[[Context, Mapping[str, Any]], Awaitable[bool]]
 
 
 class InvalidArguments(Exception):
@@ -65,11 +94,19 @@ class Tool:
     timeout: float | None = None
     limit: int | None = None
     identity: tuple[str, ...] = ()
+    check: Check | None = None
+    find: Find | None = None
+    outside: Callable[[Context], bool] | None = None
+    stands: Stands | None = None
     required: tuple[str, ...] = ()
     sentence: str = ""
     card: Card = "always"
     cost: Decimal | None = None
     needs_customer: bool = True
+
+    def is_outside(self, ctx: Context) -> bool:
+        """Whether its effect happens elsewhere than in the transaction that it is given."""
+        return self.outside(ctx) if self.outside else self.find is not None
 
 
 _VERBATIM = "verbatim"
@@ -112,6 +149,10 @@ def tool(
     timeout: float | None = None,
     limit: int | None = None,
     identity: tuple[str, ...] = (),
+    check: Check | None = None,
+    find: Find | None = None,
+    outside: Callable[[Context], bool] | None = None,
+    stands: Stands | None = None,
     required: tuple[str, ...] = (),
     sentence: str,
     card: Card = "always",
@@ -119,12 +160,19 @@ def tool(
 ) -> Callable[[Callable[..., Awaitable[BaseModel]]], Tool]:
     """Declare a tool.
 
-    effect: "write" for what changes something; it then goes through the ledger.
+    effect: "write" for what changes something; it goes through the ledger and returns a `Receipt`.
     subject: the parameter that says what a call is about (an order id). The result must carry a
         field of the same name: an answer about anything else is refused as `wrong_subject`.
     timeout: seconds; without it the deployment's setting counts.
     limit: calls at once to the service behind it, in this process.
-    identity: for a write, the arguments that make two calls the same action.
+    identity: for a write, the arguments that make two calls the same action; a reason is never one.
+        A write without a subject is about its conversation, which then counts as well.
+    check: for a write, a look before the customer is asked: raises what it would be refused with.
+    find: for a write to an outside service, its receipt by `ctx.key`; None where the service never
+        heard of the key. With it the write runs outside of any transaction.
+    outside: says so of a write that may lie in our own database or outside, as the shop does.
+    stands: for a write, whether the effect of a receipt is still there; without it, always. Where
+        it is gone, the same arguments are a new action.
     required: fields of the result that every card must show.
     sentence: the English default card; other languages stand in `tools/locales/`.
     card: "optional" when an ok result may go unmentioned in the answer; a failure never may.
@@ -148,6 +196,10 @@ def tool(
             timeout=timeout,
             limit=limit,
             identity=identity,
+            check=check,
+            find=find,
+            outside=outside,
+            stands=stands,
             required=required,
             sentence=sentence,
             card=card,
@@ -245,6 +297,20 @@ def _check(tool: Tool, parameters: set[str]) -> None:
         "required is no field of the result": set(tool.required) - fields,
         "placeholder is no field of the result": placeholders(tool.sentence) - fields,
         "required is missing in the sentence": set(tool.required) - placeholders(tool.sentence),
+        **_wrong_write(tool, named),
     }
     if problems := [f"{what}: {sorted(names)}" for what, names in wrong.items() if names]:
         raise BadDeclaration(f"@tool {tool.name}: {'; '.join(problems)}")
+
+
+def _wrong_write(tool: Tool, named: set[str]) -> dict[str, set[str]]:
+    assert tool.returns is not None
+    if tool.effect == "read":
+        only = {"identity": tool.identity, "check": tool.check, "find": tool.find}
+        return {"only a write has": {name for name, value in only.items() if value}}
+    receipt = set() if issubclass(tool.returns, Receipt) else {tool.returns.__name__}
+    return {
+        "subject is missing in identity": named - set(tool.identity),
+        "a write must return a Receipt": receipt,
+        "outside needs": {"find"} if tool.outside and not tool.find else set(),
+    }

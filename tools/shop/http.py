@@ -8,6 +8,14 @@ internal id behind each order number, lists in pages, limits, and names of its o
     GET /orders?customer=C-1001&cursor=…    {"orders": […], "next": "a cursor", or null}
     GET /orders/ord_5f2/shipments           {"shipments": […]}
 
+A change carries an `Idempotency-Key`, under which the API makes it once and keeps an operation. A
+cancellation is accepted (202) and finished later. 409 says which rule is against it.
+
+    POST /orders/ord_5f2/cancellations      {"reason": …}
+    PUT  /orders/ord_5f2/shipping-address   {"address": …}
+    POST /orders/ord_5f2/refunds            {"amount": {…}, "reason": …}
+    GET  /operations/KEY                    {"key": …, "order_number": …, "state": "PENDING"}
+
 How it is asked stands here; what its answers mean, in `http_answers`.
 """
 
@@ -16,16 +24,27 @@ import logging
 import ssl
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from decimal import Decimal
 from email.utils import parsedate_to_datetime
+from typing import Any, ClassVar
 from urllib.parse import quote
 
 import httpx2
 import tenacity
 from pydantic import SecretStr
 
-from tools.failures import ServiceError
-from tools.shop.http_answers import NumberedOrder, customer_in, orders_in, parcels_in
+from tools.failures import NotDone, Refused, ServiceError
+from tools.shop.http_answers import (
+    NumberedOrder,
+    customer_in,
+    money_of,
+    operation_in,
+    orders_in,
+    parcels_in,
+    refusal_in,
+)
 from tools.shop.models import Customer, Order, Parcel
+from tools.shop.protocol import Attempt, WriteState
 
 log = logging.getLogger(__name__)
 
@@ -39,8 +58,9 @@ LIMITS = httpx2.Limits(max_connections=32, max_keepalive_connections=16)
 
 @dataclass(frozen=True, eq=False)
 class HttpShop:
-    """`Shop` over the API. Raises ServiceError where it does not answer, or not understandably."""
+    """`WritableShop` over the API. Raises ServiceError where it does not answer understandably."""
 
+    outside: ClassVar[bool] = True
     url: str
     token: SecretStr | None = None
     # Certificates are read from files: here, as an event loop must not wait for them.
@@ -74,9 +94,24 @@ class HttpShop:
         raise ServiceError("The shop's list of orders has no end.")  # part of it is no answer
 
     async def parcels(self, order: Order) -> list[Parcel]:
-        assert isinstance(order, NumberedOrder), "This shop did not give that order."
-        path = f"orders/{quote(order.internal_id, safe='')}/shipments"
-        return parcels_in(await self._get(path) or NO_LIST)
+        return parcels_in(await self._get(_path(order, "shipments")) or NO_LIST)
+
+    # No rule is asked here: under a key that has done its work, they speak of what is after it.
+    async def cancel(self, order: Order, reason: str, attempt: Attempt) -> WriteState:
+        return await self._change("POST", order, "cancellations", attempt, reason=reason)
+
+    async def change_address(self, order: Order, address: str, attempt: Attempt) -> WriteState:
+        return await self._change("PUT", order, "shipping-address", attempt, address=address)
+
+    async def refund(
+        self, order: Order, amount: Decimal, currency: str, reason: str, attempt: Attempt
+    ) -> WriteState:
+        money = money_of(amount, currency)
+        return await self._change("POST", order, "refunds", attempt, amount=money, reason=reason)
+
+    async def find(self, order: Order, attempt: Attempt) -> WriteState | None:
+        body = await self._get(f"operations/{quote(attempt.key, safe='')}")
+        return None if body is None else operation_in(body, order.order_id)
 
     async def close(self) -> None:
         """Closes the connections of the running event loop; a later question opens new ones."""
@@ -92,6 +127,14 @@ class HttpShop:
             log.warning("the shop's API failed: %s", status or type(error).__name__)
             raise ServiceError(_sentence(error, status)) from None
         return None if response.status_code == 404 else response.content
+
+    async def _change(
+        self, method: str, order: Order, what: str, attempt: Attempt, **content: Any
+    ) -> WriteState:
+        request = self._client().build_request(
+            method, _path(order, what), json=content, headers={"idempotency-key": attempt.key}
+        )
+        return operation_in(await _send_change(self._client(), request), order.order_id)
 
     def _client(self) -> httpx2.AsyncClient:
         """The client of the running event loop, to which its connections are bound."""
@@ -123,21 +166,59 @@ def _asked_pause(error: BaseException) -> float:
 
 
 def _may_pass(error: BaseException) -> bool:
-    """Whether asking once more may help, and soon; all that is asked here are reads."""
+    """Whether asking once more may help, and soon. Reads and what carries a key may be repeated."""
     if _status(error) == 429 or _status(error) >= 500:
         return _asked_pause(error) <= LONGEST_PAUSE
     return isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError)
 
 
-@tenacity.retry(
+_patiently = tenacity.retry(
     retry=tenacity.retry_if_exception(_may_pass),
     wait=tenacity.wait_exception(_asked_pause) + tenacity.wait_random_exponential(0.1, max=1),
     stop=tenacity.stop_after_attempt(ATTEMPTS),
     reraise=True,
 )
+
+
+@_patiently
 async def _send(client: httpx2.AsyncClient, path: str, query: dict[str, str]) -> httpx2.Response:
     response = await client.get(path, params=query)
     return response if response.status_code == 404 else response.raise_for_status()
+
+
+async def _send_change(client: httpx2.AsyncClient, request: httpx2.Request) -> bytes:
+    """Raises Refused, NotDone where no attempt can have arrived, else ServiceError."""
+    errors: list[httpx2.HTTPError] = []
+
+    @_patiently
+    async def send() -> httpx2.Response:
+        try:
+            return (await client.send(request)).raise_for_status()
+        except httpx2.HTTPError as error:
+            errors.append(error)
+            raise
+
+    try:
+        return (await send()).content
+    except httpx2.HTTPError as error:
+        status = _status(error)
+        log.warning("the shop's API failed: %s", status or type(error).__name__)
+        if not all(_did_nothing(each) for each in errors):
+            raise ServiceError(_sentence(error, status)) from None
+        if isinstance(error, httpx2.HTTPStatusError) and status == 409:
+            raise Refused(refusal_in(error.response.content)) from None
+        raise NotDone(_sentence(error, status)) from None
+
+
+def _did_nothing(error: httpx2.HTTPError) -> bool:
+    """Whether a change that failed so was certainly not made. 422 says that the key is taken."""
+    never_sent = httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout
+    return isinstance(error, never_sent) or (400 <= _status(error) < 500 and _status(error) != 422)
+
+
+def _path(order: Order, what: str) -> str:
+    assert isinstance(order, NumberedOrder), "This shop did not give that order."
+    return f"orders/{quote(order.internal_id, safe='')}/{what}"
 
 
 def _status(error: BaseException) -> int:

@@ -9,12 +9,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tools.failures import ServiceError
+from tools.failures import Refused, ServiceError, WrongSubject
+from tools.ids import OrderId
 from tools.shop.models import Customer, Order, OrderStatus, Parcel
+from tools.shop.protocol import WriteState
 
 STATUSES: Mapping[str, OrderStatus] = {
     "AWAITING_PAYMENT": "pending",
@@ -29,6 +31,17 @@ STATUSES: Mapping[str, OrderStatus] = {
     "RETURNED": "returned",
     "CANCELED": "cancelled",
 }
+
+# What the shop says against a change, as the customer reads it.
+REFUSALS: Mapping[str, str] = {
+    "ORDER_LEFT": "The order has left the house, so it cannot be changed any more.",
+    "ORDER_CANCELED": "The order is cancelled, so it cannot be changed any more.",
+    "NOT_PAID": "The order has not been paid, so nothing can be refunded.",
+    "TOO_MUCH": "That is more than is refundable for this order.",
+}
+REFUSED = "The shop refused it."
+
+OPERATIONS: Mapping[str, WriteState] = {"SUCCEEDED": "done", "PENDING": "accepted"}
 
 
 @contextmanager
@@ -55,6 +68,25 @@ def orders_in(body: bytes) -> tuple[list["NumberedOrder"], str | None]:
 @_understood()
 def parcels_in(body: bytes) -> list[Parcel]:
     return [parcel.ours() for parcel in ShipmentsAnswer.model_validate_json(body).shipments]
+
+
+@_understood()
+def operation_in(body: bytes, order_id: str) -> WriteState:
+    """What became of a change of this order. Raises Refused where it was taken and not made."""
+    operation = OperationAnswer.model_validate_json(body)
+    if operation.order_number != order_id:
+        raise WrongSubject("The shop answered about another order.")
+    if operation.state == "FAILED":
+        raise Refused(REFUSALS.get(operation.reason or "", REFUSED))
+    return OPERATIONS[operation.state]
+
+
+def refusal_in(body: bytes) -> str:
+    """Why the shop refused a change, in a sentence; a code that nobody knows is not repeated."""
+    try:
+        return REFUSALS.get(RefusalAnswer.model_validate_json(body).error, REFUSED)
+    except ValueError:
+        return REFUSED
 
 
 class NumberedOrder(Order):
@@ -94,6 +126,25 @@ class Money(Answer):
         return Decimal(self.cent_amount).scaleb(-self.fraction_digits)
 
 
+def money_of(amount: Decimal, currency: str) -> dict[str, Any]:
+    """An amount as the API takes it."""
+    digits = max(0, -int(amount.normalize().as_tuple().exponent))
+    cents = int(amount.scaleb(digits))
+    return {"cent_amount": cents, "fraction_digits": digits, "currency": currency}
+
+
+class OperationAnswer(Answer):
+    """A change that the shop keeps under its key; `reason` says why it FAILED."""
+
+    order_number: OrderId
+    state: Literal["PENDING", "SUCCEEDED", "FAILED"]
+    reason: str | None = None
+
+
+class RefusalAnswer(Answer):
+    error: str
+
+
 class Line(Answer):
     sku: str
     title: str
@@ -112,6 +163,7 @@ class OrderAnswer(Answer):
     state: str
     created_at: str
     total: Money
+    refunded: Money | None = None
     lines: list[Line]
     shipping_address: str
     customer_note: str | None = None
@@ -126,6 +178,7 @@ class OrderAnswer(Answer):
                 "status": STATUSES.get(self.state),
                 "placed_on": _day(self.created_at),
                 "total": self.total.in_currency(currency),
+                "refunded": self.refunded.in_currency(currency) if self.refunded else Decimal(0),
                 "currency": currency,
                 "items": [line.ours(currency) for line in self.lines],
                 "note": self.customer_note or "",

@@ -46,7 +46,10 @@ class Item(_Record):
 
 
 class Order(_Record):
-    """One order. `currency` is an ISO 4217 code; `note` and `address` are free text, only data."""
+    """One order. `currency` is an ISO 4217 code; `note` and `address` are free text, only data.
+
+    `refunded` is the sum of its refunds so far.
+    """
 
     order_id: OrderId
     customer_id: str
@@ -57,6 +60,7 @@ class Order(_Record):
     items: tuple[Item, ...] = ()
     note: str = ""
     address: str = ""
+    refunded: Decimal = Decimal(0)
 
 
 class Parcel(_Record):

@@ -1,10 +1,19 @@
-"""How a shop is asked: `Shop` is what any shop has to offer, `CustomerShop` what tools see."""
+"""How a shop is asked: `Shop` is what any shop has to offer, `CustomerShop` what tools see.
+
+A shop that takes changes too is a `WritableShop`.
+"""
 
 from dataclasses import dataclass
-from typing import Protocol
+from decimal import Decimal
+from typing import Literal, Protocol, runtime_checkable
 
-from tools.failures import NotFound, WrongSubject
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from tools.failures import NotFound, Refused, WrongSubject
 from tools.shop.models import Customer, Order, Parcel
+
+WriteState = Literal["done", "accepted"]
+"""What became of a change: "accepted" where the shop will finish it later."""
 
 
 class Shop(Protocol):
@@ -20,6 +29,42 @@ class Shop(Protocol):
 
     async def parcels(self, order: Order) -> list[Parcel]:
         """An order's parcels. Takes the order: only who was given it can ask."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt at a change.
+
+    key: the same for every attempt at the same change; a shop never makes it twice under one key.
+    db: the transaction that a shop in the database makes it in, without committing.
+    """
+
+    key: str
+    db: AsyncConnection | None = None
+
+
+@runtime_checkable
+class WritableShop(Shop, Protocol):
+    """A shop that takes changes; each holds the rules of `tools/shop/rules.py` or stricter ones.
+
+    They raise Refused where a rule says no, NotDone where the shop was not reached, ServiceError
+    where it is not known what became of the change.
+    """
+
+    outside: bool
+    """Whether changes are made elsewhere than in the transaction of their attempt."""
+
+    async def cancel(self, order: Order, reason: str, attempt: Attempt) -> WriteState: ...
+
+    async def change_address(self, order: Order, address: str, attempt: Attempt) -> WriteState: ...
+
+    async def refund(
+        self, order: Order, amount: Decimal, currency: str, reason: str, attempt: Attempt
+    ) -> WriteState: ...
+
+    async def find(self, order: Order, attempt: Attempt) -> WriteState | None:
+        """What became of the change of this key; None where the shop never heard of it. Raises
+        Refused where the shop took it and did not make it."""
 
 
 class OrderNotFound(NotFound):
@@ -64,3 +109,29 @@ class CustomerShop:
         if any(parcel.order_id != order.order_id for parcel in parcels):
             raise WrongSubject("The shop answered about the parcels of another order.")
         return parcels
+
+    @property
+    def outside(self) -> bool:
+        return isinstance(self.shop, WritableShop) and self.shop.outside
+
+    async def cancel(self, order_id: str, reason: str, attempt: Attempt) -> WriteState:
+        order = await self.order(order_id)
+        return await self._writable().cancel(order, reason, attempt)
+
+    async def change_address(self, order_id: str, address: str, attempt: Attempt) -> WriteState:
+        order = await self.order(order_id)
+        return await self._writable().change_address(order, address, attempt)
+
+    async def refund(
+        self, order_id: str, amount: Decimal, currency: str, reason: str, attempt: Attempt
+    ) -> WriteState:
+        order = await self.order(order_id)
+        return await self._writable().refund(order, amount, currency, reason, attempt)
+
+    async def find(self, order_id: str, attempt: Attempt) -> WriteState | None:
+        return await self._writable().find(await self.order(order_id), attempt)
+
+    def _writable(self) -> WritableShop:
+        if not isinstance(self.shop, WritableShop):
+            raise Refused("This shop's orders cannot be changed from here.")
+        return self.shop

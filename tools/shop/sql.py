@@ -1,21 +1,31 @@
-"""The shop in the database. Each question is one statement on one short connection."""
+"""The shop in the database. Each question is one statement on one short connection.
 
+Changes are made in the transaction that they are given, on the order as it is in there.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
 from itertools import groupby
-from typing import Any
+from typing import Any, ClassVar
 
-from sqlalchemy import ColumnElement, RowMapping, Select, select, true
+from sqlalchemy import ColumnElement, RowMapping, Select, insert, select, true, update
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tools.database import Database
+from tools.shop import rules
 from tools.shop.models import Customer, Item, Order, Parcel
-from tools.shop.tables import customers, order_items, orders, parcels
+from tools.shop.protocol import Attempt, OrderNotFound, WriteState
+from tools.shop.tables import customers, order_items, orders, parcels, refunds
 
 
 @dataclass(frozen=True)
 class SqlShop:
-    """`Shop` on SQLAlchemy. Raises DatabaseProblem where the database cannot be asked."""
+    """`WritableShop` on SQLAlchemy. Raises DatabaseProblem where the database cannot be asked."""
 
     database: Database
+    outside: ClassVar[bool] = False
 
     async def customer(self, customer_id: str) -> Customer | None:
         rows = await self._rows(select(customers).where(customers.c.customer_id == customer_id))
@@ -37,22 +47,83 @@ class SqlShop:
         """Everybody's orders, oldest first: for the operator, never for a tool."""
         return await self._orders(true())
 
+    async def cancel(self, order: Order, reason: str, attempt: Attempt) -> WriteState:
+        return await _change(order, attempt, rules.may_cancel, status="cancelled")
+
+    async def change_address(self, order: Order, address: str, attempt: Attempt) -> WriteState:
+        return await _change(order, attempt, rules.may_change_address, address=address)
+
+    async def refund(
+        self, order: Order, amount: Decimal, currency: str, reason: str, attempt: Attempt
+    ) -> WriteState:
+        db = _transaction(attempt)
+        rules.may_refund(await _held(db, order), amount, currency)
+        row = {"key": attempt.key, "order_id": order.order_id, "at": datetime.now(UTC).isoformat()}
+        sums = {"amount": amount, "currency": currency, "reason": reason}
+        await db.execute(insert(refunds).values(row | sums))
+        return "done"
+
+    async def find(self, order: Order, attempt: Attempt) -> WriteState | None:
+        """Never asked: what is made in a transaction is known by it."""
+        return None
+
     async def _orders(self, condition: ColumnElement[bool]) -> list[Order]:
-        statement = (
-            select(orders, *(c.label(f"item_{c.name}") for c in order_items.c))
-            .outerjoin(order_items)
-            .where(condition)
-            .order_by(orders.c.placed_on, orders.c.order_id, order_items.c.position)
-        )
-        by_order = groupby(await self._rows(statement), key=lambda row: row["order_id"])
-        return [_order(list(rows)) for _, rows in by_order]
+        return _orders_in(await self._rows(_select_orders(condition)))
 
     async def _rows(self, statement: Select[Any]) -> list[RowMapping]:
         async with self.database.connect() as connection:
             return list((await connection.execute(statement)).mappings())
 
 
+async def _change(
+    order: Order, attempt: Attempt, rule: Callable[[Order], None], **values: str
+) -> WriteState:
+    db = _transaction(attempt)
+    rule(await _held(db, order))
+    await db.execute(update(orders).where(orders.c.order_id == order.order_id).values(values))
+    return "done"
+
+
+def _transaction(attempt: Attempt) -> AsyncConnection:
+    if attempt.db is None:
+        raise RuntimeError("The shop in the database is changed within a transaction.")
+    return attempt.db
+
+
+async def _held(db: AsyncConnection, order: Order) -> Order:
+    """The order as it is in this transaction, which nobody else changes until it ends."""
+    this = orders.c.order_id == order.order_id
+    await db.execute(select(orders.c.order_id).where(this).with_for_update())
+    found = _orders_in(list((await db.execute(_select_orders(this))).mappings()))
+    if not found or found[0].customer_id != order.customer_id:
+        raise OrderNotFound(order.order_id)
+    return found[0]
+
+
+def _select_orders(condition: ColumnElement[bool]) -> Select[Any]:
+    parts = [c.label(f"{c.table.name}_{c.name}") for t in (order_items, refunds) for c in t.c]
+    return (
+        select(orders, *parts)
+        .outerjoin(order_items)
+        .outerjoin(refunds, refunds.c.order_id == orders.c.order_id)
+        .where(condition)
+        .order_by(orders.c.placed_on, orders.c.order_id, order_items.c.position)
+    )
+
+
+def _orders_in(rows: list[RowMapping]) -> list[Order]:
+    by_order = groupby(rows, key=lambda row: row["order_id"])
+    return [_order(list(of_order)) for _, of_order in by_order]
+
+
 def _order(rows: list[RowMapping]) -> Order:
+    """Each item stands beside each refund, so both are told apart by their keys."""
     names = Item.model_fields
-    items = [{name: row[f"item_{name}"] for name in names} for row in rows if row["item_order_id"]]
-    return Order.model_validate({**rows[0], "items": items})
+    items = {
+        row["order_items_position"]: {name: row[f"order_items_{name}"] for name in names}
+        for row in rows
+        if row["order_items_order_id"]
+    }
+    sums = {row["refunds_key"]: row["refunds_amount"] for row in rows if row["refunds_key"]}
+    refunded = sum(sums.values(), Decimal(0))
+    return Order.model_validate({**rows[0], "items": list(items.values()), "refunded": refunded})

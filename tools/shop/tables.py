@@ -89,3 +89,15 @@ parcels = Table(
     _column("promised_date", Date),
     _column("days", Integer),
 )
+
+# Without a foreign key: an order that is imported again replaces the old one, not its refunds.
+refunds = Table(
+    "refunds",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("order_id", Text, nullable=False, index=True),
+    _column("amount", Money),
+    _column("currency"),
+    _column("reason"),
+    _column("at"),
+)

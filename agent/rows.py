@@ -1,0 +1,87 @@
+"""The ledger's rows: each change of one goes through here, with its line in the audit trail."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import ColumnElement, func, insert, select, update
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from agent import tables
+from agent.actions import Record, now
+
+
+class Lost(Exception):
+    """Somebody else has changed the record in the meantime; nothing was written."""
+
+
+class Stale(Exception):
+    """A newer turn of the thread has begun; what an older one still wants is not done."""
+
+
+async def read(db: AsyncConnection, *where: ColumnElement[bool]) -> list[Record]:
+    """The rows, oldest generation first."""
+    query = select(tables.actions).where(*where).order_by(tables.actions.c.generation)
+    return [Record(**row) for row in (await db.execute(query)).mappings()]
+
+
+async def add(db: AsyncConnection, record: Record, by: str) -> Record:
+    """A new row. Raises Lost where there is one of its key."""
+    written = _insert(db, tables.actions).values(record.values).on_conflict_do_nothing()
+    # Not by its rowcount, which SQLAlchemy keeps for updates only.
+    if await db.scalar(written.returning(tables.actions.c.key)) is None:
+        raise Lost
+    await note(db, record, record.state, by)
+    return record
+
+
+async def move(db: AsyncConnection, before: Record, by: str = "", **changed: Any) -> Record:
+    """Changes a row as it was read. Raises Lost where it is another by now."""
+    after = replace(before, **changed, version=before.version + 1, changed_at=now())
+    c = tables.actions.c
+    this = (c.key == before.key) & (c.version == before.version)
+    if (await db.execute(update(tables.actions).where(this).values(after.values))).rowcount != 1:
+        raise Lost
+    await note(db, after, after.state, by)
+    return after
+
+
+async def note(db: AsyncConnection, record: Record, event: str, by: str) -> None:
+    """A line in the audit trail."""
+    line = {"at": now(), "event": event, "by": by}
+    same = ("thread_id", "customer_id", "tool", "subject", "key")
+    about = {name: record.values[name] for name in same}
+    await db.execute(insert(tables.audit).values(line | about))
+
+
+async def events(db: AsyncConnection, *where: ColumnElement[bool]) -> Sequence[dict[str, Any]]:
+    query = select(tables.audit).where(*where).order_by(tables.audit.c.id)
+    return [dict(row) for row in (await db.execute(query)).mappings()]
+
+
+async def put_fence(db: AsyncConnection, thread: str, token: str) -> None:
+    written = _insert(db, tables.fences).values(thread_id=thread, token=token)
+    key = ["thread_id"]
+    await db.execute(written.on_conflict_do_update(index_elements=key, set_={"token": token}))
+
+
+async def check_fence(db: AsyncConnection, thread: str, token: str | None) -> None:
+    """Raises Stale where another token is in force; none may take its place until `db` ends."""
+    c = tables.fences.c
+    if token is None:
+        return
+    query = select(c.token).where(c.thread_id == thread).with_for_update(read=True)
+    if await db.scalar(query) != token:
+        raise Stale
+
+
+async def one_at_a_time(db: AsyncConnection, what: str) -> None:
+    """Whoever names the same waits until `db` ends. On SQLite, all writers do so by nature."""
+    if db.dialect.name == "postgresql":
+        await db.execute(select(func.pg_advisory_xact_lock(func.hashtext(what))))
+
+
+def _insert(db: AsyncConnection, table: Any) -> Any:
+    return (sqlite_insert if db.dialect.name == "sqlite" else postgresql_insert)(table)

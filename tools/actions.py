@@ -1,0 +1,205 @@
+"""The demo shop's write tools. The ledger runs them, each action once (`agent/ledger.py`).
+
+What makes two calls the same action never holds a free text: a reason that is worded differently
+is no second refund.
+"""
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+
+from tools.failures import Refused
+from tools.ids import OrderId
+from tools.shop import rules
+from tools.shop.models import Order
+from tools.shop.protocol import Attempt, WriteState
+from tools.tool import Arguments, Context, Receipt, tool
+
+_DECIMAL = re.compile(r"[0-9]{1,14}(\.[0-9]{1,4})?")
+
+
+def _decimal(value: object) -> Decimal:
+    """A number is taken as well: models that are not held to a schema send one."""
+    if isinstance(value, bool) or not _DECIMAL.fullmatch(str(value)):
+        raise ValueError('an amount is written like "12.50"')
+    return Decimal(str(value))
+
+
+def _line(text: str) -> str:
+    if any(not c.isprintable() and not c.isspace() for c in text):
+        raise ValueError("it holds characters that cannot be printed")
+    if not (line := " ".join(text.split())):
+        raise ValueError("it is empty")
+    return line
+
+
+# As text: a JSON number may be read as a float on its way, and pydantic's own pattern for a Decimal
+# looks ahead, which strict tool calling does not take.
+Amount = Annotated[
+    Decimal,
+    Field(gt=0, max_digits=18, decimal_places=4),
+    BeforeValidator(_decimal),
+    WithJsonSchema({"type": "string", "description": 'a decimal number, such as "12.50"'}),
+]
+Currency = Annotated[
+    str,
+    AfterValidator(str.upper),
+    Field(pattern="^[A-Za-z]{3}$"),
+    WithJsonSchema({"type": "string", "description": "the ISO 4217 code, such as EUR"}),
+]
+Words = Annotated[
+    str,
+    AfterValidator(_line),
+    Field(max_length=1000),
+    WithJsonSchema({"type": "string"}),
+]
+
+
+class Cancellation(Receipt):
+    order_id: str
+
+
+class AddressChange(Receipt):
+    order_id: str
+    address: str
+
+
+class Refund(Receipt):
+    order_id: str
+    amount: Decimal
+    currency: str
+
+
+class HandedOver(Receipt):
+    ticket: str
+
+
+def _attempt(ctx: Context) -> Attempt:
+    return Attempt(ctx.key, ctx.db)
+
+
+def _at_a_shop_outside(ctx: Context) -> bool:
+    return ctx.shop.outside
+
+
+async def _order(ctx: Context, arguments: Mapping[str, Any]) -> Order:
+    return await ctx.shop.order(str(arguments["order_id"]))
+
+
+async def _found(ctx: Context, arguments: Arguments) -> WriteState | None:
+    return await ctx.shop.find(str(arguments["order_id"]), _attempt(ctx))
+
+
+async def _may_cancel(ctx: Context, arguments: Arguments) -> None:
+    rules.may_cancel(await _order(ctx, arguments))
+
+
+async def _find_cancellation(ctx: Context, arguments: Arguments) -> Cancellation | None:
+    state = await _found(ctx, arguments)
+    return Cancellation(state=state, order_id=arguments["order_id"]) if state else None
+
+
+async def _is_cancelled(ctx: Context, receipt: Mapping[str, Any]) -> bool:
+    return (await _order(ctx, receipt)).status == "cancelled"
+
+
+@tool(
+    effect="write",
+    subject="order_id",
+    limit=16,
+    identity=("order_id",),
+    check=_may_cancel,
+    find=_find_cancellation,
+    outside=_at_a_shop_outside,
+    stands=_is_cancelled,
+    required=("order_id", "state"),
+    sentence="Cancellation of order {order_id}: {state}.",
+)
+async def cancel_order(ctx: Context, order_id: OrderId, reason: Words) -> Cancellation:
+    """Cancels one order of the customer as a whole. Only before it is shipped."""
+    state = await ctx.shop.cancel(order_id, reason, _attempt(ctx))
+    return Cancellation(state=state, order_id=order_id)
+
+
+async def _may_change_address(ctx: Context, arguments: Arguments) -> None:
+    rules.may_change_address(await _order(ctx, arguments))
+
+
+async def _find_address_change(ctx: Context, arguments: Arguments) -> AddressChange | None:
+    state = await _found(ctx, arguments)
+    about = {name: arguments[name] for name in ("order_id", "address")}
+    return AddressChange(state=state, **about) if state else None
+
+
+async def _is_sent_there(ctx: Context, receipt: Mapping[str, Any]) -> bool:
+    return (await _order(ctx, receipt)).address == str(receipt["address"])
+
+
+@tool(
+    effect="write",
+    subject="order_id",
+    limit=16,
+    identity=("order_id", "address"),
+    check=_may_change_address,
+    find=_find_address_change,
+    outside=_at_a_shop_outside,
+    stands=_is_sent_there,
+    required=("order_id", "address", "state"),
+    sentence="New address of order {order_id}: {address} ({state}).",
+)
+async def change_address(ctx: Context, order_id: OrderId, address: Words) -> AddressChange:
+    """Changes where one order is delivered. The whole address. Only before it is shipped."""
+    state = await ctx.shop.change_address(order_id, address, _attempt(ctx))
+    return AddressChange(state=state, order_id=order_id, address=address)
+
+
+async def _may_refund(ctx: Context, arguments: Arguments) -> None:
+    rules.may_refund(await _order(ctx, arguments), arguments["amount"], arguments["currency"])
+
+
+async def _find_refund(ctx: Context, arguments: Arguments) -> Refund | None:
+    state = await _found(ctx, arguments)
+    about = {name: arguments[name] for name in ("order_id", "amount", "currency")}
+    return Refund(state=state, **about) if state else None
+
+
+@tool(
+    effect="write",
+    subject="order_id",
+    limit=16,
+    identity=("order_id", "amount", "currency"),
+    check=_may_refund,
+    find=_find_refund,
+    outside=_at_a_shop_outside,
+    required=("order_id", "amount", "state"),
+    sentence="Refund of {amount} for order {order_id}: {state}.",
+)
+async def request_refund(
+    ctx: Context, order_id: OrderId, amount: Amount, currency: Currency, reason: Words
+) -> Refund:
+    """Refunds an amount of one order, in the order's currency, up to what was paid for it."""
+    state = await ctx.shop.refund(order_id, amount, currency, reason, _attempt(ctx))
+    return Refund(state=state, order_id=order_id, amount=amount, currency=currency)
+
+
+async def _is_with_a_person(ctx: Context, receipt: Mapping[str, Any]) -> bool:
+    return ctx.desk is not None and await ctx.desk.is_open(ctx, str(receipt["ticket"]))
+
+
+@tool(
+    effect="write",
+    stands=_is_with_a_person,
+    required=("ticket",),
+    sentence="A member of our staff will answer you here. Your ticket: {ticket}.",
+)
+async def escalate_to_human(ctx: Context, summary: Words) -> HandedOver:
+    """Hands the conversation to a person, when the customer asks or nothing else helps.
+
+    The summary says in one paragraph what the customer wants and what was found and done.
+    """
+    if ctx.desk is None or not ctx.thread:
+        raise Refused("Nobody can take over here: conversations are not kept.")
+    return HandedOver(state="done", ticket=await ctx.desk.open(ctx, summary))
