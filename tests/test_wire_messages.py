@@ -122,3 +122,19 @@ def test_an_answer_in_another_protocol_is_an_interruption() -> None:
         turn = here("ask", TWO, "--json", **server.variables()).json
     assert turn["error"]["kind"] == "stream_interrupted"
     assert len(server.bodies) == 3
+
+
+def test_a_card_speaks_of_the_call_that_the_server_knows_by_another_id() -> None:
+    first = Call("call:0", "get_delivery", ('{"order_id":"A-18"}',))
+    second = Call("call:0", "get_delivery", ('{"order_id":"B-21"}',))
+    with speaking([first], [second], ANSWER) as server:
+        here("ask", TWO, **server.variables())
+        sent = list(told(server))
+    cards = [{"call_id": id_, "text": "{order_id}: {status}, {parcels}"} for id_ in sent]
+    draft = json.dumps({"locale": "en", "opening": "", "cards": cards, "closing": ""})
+    with speaking([first], [second], draft) as server:
+        turn = here("ask", TWO, "--json", **server.variables()).json
+    assert [(card["subject"], card["source"], card["call_id"]) for card in turn["cards"]] == [
+        ("A-18", "model", "call:0"),
+        ("B-21", "model", "call:0"),
+    ]

@@ -58,9 +58,12 @@ class Spoken:
         self.records = [record for record in newest.values() if not self._made_good(record)]
 
     def find(self, call_id: str) -> Record | None:
-        """What a card with this id speaks of; where ids repeat, the newest round counts."""
+        """What a card with this id speaks of; where ids repeat, the newest round counts.
+
+        The wire names a call by its round too, where it had to send another id.
+        """
         for record in reversed(self._all):
-            if record.call["call_id"] == call_id:
+            if call_id in (record.call["call_id"], key_of(record.call)):
                 counted = self._newest[self._same(record)]
                 return counted if counted in self.records else None
         return None

@@ -17,7 +17,7 @@ from langchain_core.runnables import RunnableConfig
 from agent.admission import BrokenResponse
 from agent.answer.draft import RESPONSE_FORMAT
 from agent.settings import Settings
-from agent.wire import errors, outgoing
+from agent.wire import errors, ids, outgoing
 from agent.wire.assemble import StreamInterrupted
 from agent.wire.connect import connect
 from agent.wire.errors import ModelUnavailable
@@ -102,10 +102,11 @@ class ModelClient:
         if getattr(model, "use_previous_response_id", False) and not way.chained:
             model = model.model_copy(update={"use_previous_response_id": False})
         bound, system = replace(self._request, strict=way.strict).bound(model)
-        sent = [*system, *self._fitting(messages, way)]
+        fitting = self._fitting(messages, way)
         # `nostream` keeps the model's raw text out of the message stream that people see.
         quiet: RunnableConfig = {**config, "tags": [*(config.get("tags") or ()), "nostream"]}
-        return await whole(bound.astream(sent, quiet))
+        response = await whole(bound.astream([*system, *fitting], quiet))
+        return ids.with_own(response, ids.meant(messages, fitting))
 
     def _fitting(self, messages: Sequence[AnyMessage], way: Way) -> Sequence[AnyMessage]:
         """As this model's protocol takes it."""

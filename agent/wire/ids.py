@@ -1,16 +1,18 @@
 """Ids of calls as a server takes them; everywhere else the model's own stay."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, TypeVar
 
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
 # What is refused: more than 64 characters by OpenAI's protocols, and by Messages other characters.
 OPENAI = re.compile(r".{1,64}", re.DOTALL)
 MESSAGES = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+M = TypeVar("M", bound=BaseMessage)
 OURS = re.compile(r"call_[0-9a-f]{48}")
 
 
@@ -33,6 +35,37 @@ def sendable(
             ids = {id_: id_ if place < kept else _fit(id_, count[id_], fits) for id_ in own}
         sent.append(_renamed(message, ids))
     return sent
+
+
+def meant(messages: Sequence[AnyMessage], sent: Sequence[AnyMessage]) -> dict[str, str]:
+    """The calls of the last turn whose id was replaced: `round/call_id`, by the id that was sent."""
+    found: dict[str, str] = {}
+    round_ = 0
+    for ours, theirs in zip(messages, sent, strict=True):
+        if isinstance(ours, HumanMessage):
+            found, round_ = {}, 0
+        if isinstance(ours, AIMessage) and isinstance(theirs, AIMessage) and ours.tool_calls:
+            round_ += 1
+            pairs = zip(ours.tool_calls, theirs.tool_calls, strict=True)
+            found |= {str(b["id"]): f"{round_}/{a['id']}" for a, b in pairs if a["id"] != b["id"]}
+    return found
+
+
+def with_own(response: AIMessage, names: dict[str, str]) -> AIMessage:
+    """A last message whose cards name calls as `meant` does, not as they were sent."""
+    if not names or response.tool_calls:
+        return response
+    if isinstance(response.content, str):
+        return _with(response, content=_own(response.content, names))
+    return _with(response, content=[_own(block, names) for block in response.content])
+
+
+def _own(said: Any, names: dict[str, str]) -> Any:
+    if isinstance(said, dict):
+        return {**said, "text": _own(said["text"], names)} if "text" in said else said
+    for sent, own in names.items():
+        said = said.replace(json.dumps(sent), json.dumps(own, ensure_ascii=False))
+    return said
 
 
 def _fit(id_: str, time: int, fits: re.Pattern[str]) -> str:
@@ -61,5 +94,5 @@ def _block(block: Any, ids: dict[str, str]) -> Any:
     return {**block, "call_id": ids[block["call_id"]]}
 
 
-def _with(message: AnyMessage, **changed: Any) -> AnyMessage:
+def _with(message: M, **changed: Any) -> M:
     return message.model_copy(update=changed)
