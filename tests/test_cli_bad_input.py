@@ -4,6 +4,7 @@ import json
 import socket
 import sqlite3
 from contextlib import closing
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,19 @@ def _execute(statement: str) -> None:
     with closing(sqlite3.connect("support-agent.db")) as connection:
         connection.execute(statement)
         connection.commit()
+
+
+def test_a_thread_from_the_future_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Behind(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return super().now(tz) - timedelta(minutes=1)
+
+    thread = here("ask", HELLO, "--json").json["thread_id"]
+    with monkeypatch.context() as clock:
+        clock.setattr("agent.cli.session.datetime", Behind)
+        refused(here("ask", HELLO, "--thread", thread), thread, "clock is behind", "Nothing was")
+    assert here("ask", HELLO, "--thread", thread).code == 0
 
 
 def test_a_thread_whose_memory_is_damaged_is_refused() -> None:

@@ -99,12 +99,6 @@ def test_the_model_is_told_the_topics_and_what_they_are_about() -> None:
     assert "returns: Returns" in topic["description"]
 
 
-def test_the_translations_are_not_offered_to_a_card() -> None:
-    description = next(tool for tool in TOOLS if tool.name == "get_policy").description
-    assert "required {text}" in description
-    assert "translations" not in description
-
-
 def test_the_version_names_every_file() -> None:
     named = dict(each.split() for each in version().split(", "))
     assert set(named) == {path.stem for path in FOLDER.glob("*.md")}

@@ -116,21 +116,16 @@ lines as they are. Any other text may come from outside and is put on one line."
 
 
 class Translated(BaseModel):
-    """A result whose texts exist in several languages; a card shows those of the answer's own.
-
-    translations: by language, the fields that read otherwise there.
-    """
-
-    translations: dict[str, dict[str, str]] = {}
+    """A result that a shop has in several languages; a card shows it in the answer's own."""
 
     def spoken(self, language: str) -> Self:
         """The result as it reads in a language; as it is where there is no translation."""
-        return self.model_copy(update=self.translations.get(language, {}))
+        return self
 
 
 def card_fields(returns: type[BaseModel]) -> set[str]:
     """The fields of a result that a card may name."""
-    return set(returns.model_fields) - set(Translated.model_fields)
+    return set(returns.model_fields)
 
 
 def is_verbatim(returns: type[BaseModel], field: str) -> bool:

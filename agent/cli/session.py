@@ -6,6 +6,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import aiosqlite
@@ -55,7 +56,7 @@ class Session:
         config: Any = {"configurable": {"thread_id": thread}}
         with self.database.problems():
             try:
-                await self.graph.aget_state(config)
+                kept = await self.graph.aget_state(config)
             except sqlite3.Error:
                 raise
             except Exception as error:  # whatever it is that damaged bytes turn into
@@ -63,6 +64,12 @@ class Session:
                     f"What is kept of the thread {shown(thread)} is damaged"
                     f" ({type(error).__name__}). Nothing was asked; begin another one."
                 ) from error
+        # The newest checkpoint is the one of the latest time, so the next turn would be lost.
+        if kept.created_at and datetime.fromisoformat(kept.created_at) > datetime.now(UTC):
+            raise Problem(
+                f"This machine's clock is behind the last turn of the thread {shown(thread)}"
+                f" ({kept.created_at}). Nothing was asked; set the clock, or begin another thread."
+            )
 
     async def ask(self, thread: str, text: str, watch: Watch) -> dict[str, Any]:
         """The report of one turn, told to `watch` while it runs. Raises Problem for no question."""

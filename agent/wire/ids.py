@@ -38,7 +38,7 @@ def sendable(
 
 
 def meant(messages: Sequence[AnyMessage], sent: Sequence[AnyMessage]) -> dict[str, str]:
-    """The calls of the last turn whose id was replaced: `round/call_id`, by the id that was sent."""
+    """The calls of the last turn under other ids: `round/call_id`, by the id that was sent."""
     found: dict[str, str] = {}
     round_ = 0
     for ours, theirs in zip(messages, sent, strict=True):
