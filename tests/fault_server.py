@@ -12,16 +12,15 @@ import json
 import re
 import socket
 import struct
-import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, Literal
 
 from agent.settings import Settings
 from tests import vendors
+from tests.loopback import LoopbackServer, running
 from tests.streams import BUILD, CHUNK, MESSAGE, Call, Event, Stream, frames
 from tests.vendors import Asked
 
@@ -134,20 +133,14 @@ def _pieces(pieces: Sequence[bytes], told: Told) -> Iterator[bytes]:
         yield from (piece[n : n + size] for n in range(0, len(piece), size))
 
 
-class FaultServer(ThreadingHTTPServer):
+class FaultServer(LoopbackServer[Behaviour]):
     """`requests` are all that came and were taken; `refused` what was said to the others."""
 
-    daemon_threads = True
-
     def __init__(self, behaviours: Sequence[Behaviour]) -> None:
-        super().__init__(("127.0.0.1", 0), Exchange)
+        super().__init__(Exchange, behaviours)
         self.requests: list[Asked] = []
         self.refused: list[str] = []
-        self.broken: list[BaseException] = []
-        self.released = threading.Event()
-        self._behaviours = list(behaviours)
         self._for_good: Behaviour = working
-        self._lock = threading.Lock()
 
     def behave(self, *behaviours: Behaviour, for_good: Behaviour | None = None) -> None:
         """How the next requests are answered, and all behind them."""
@@ -166,26 +159,12 @@ class FaultServer(ThreadingHTTPServer):
         api = {} if name == "messages" else {"openai_api": name}
         return Settings(**{"model": MODELS[name], **online, **api, **more})
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        error = sys.exc_info()[1]
-        if error is not None and not isinstance(error, ConnectionError):
-            self.broken.append(error)
-
 
 @contextmanager
 def serving(*behaviours: Behaviour) -> Iterator[FaultServer]:
     """The server while the block runs; a request that a vendor would refuse fails the test."""
-    server = FaultServer(behaviours)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    with running(FaultServer(behaviours)) as server:
         yield server
-    finally:
-        server.released.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
-    assert server.broken == []
     assert server.refused == []
 
 

@@ -9,12 +9,12 @@ All data is invented.
 
 import json
 import re
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
+from tests.loopback import LoopbackServer, running
 from tests.streams import Call, frames, messages
 
 KEY = "sk-ant-test-9f8e7d6c"
@@ -90,19 +90,16 @@ def _misplaced(conversation: list[Any]) -> str:
     return "messages: the last one has calls without results" if open_ else ""
 
 
-class MessagesServer(ThreadingHTTPServer):
+class MessagesServer(LoopbackServer[Said]):
     """`bodies` are all requests, oldest first. refuses: a reason of one's own to refuse a body."""
 
-    daemon_threads = True
-
     def __init__(self, said: Sequence[Said]) -> None:
-        super().__init__(("127.0.0.1", 0), Exchange)
+        super().__init__(Exchange, said)
         self.bodies: list[Any] = []
         self.refuses: Callable[[Any], str] = lambda body: ""
-        self._said = list(said)
 
     def next_pieces(self) -> list[bytes]:
-        said: Any = self._said.pop(0) if len(self._said) > 1 else self._said[0]
+        said: Any = self.next_behaviour()
         if isinstance(said, str):
             return frames(messages([], said).events)
         if all(isinstance(piece, bytes) for piece in said):
@@ -119,12 +116,5 @@ class MessagesServer(ThreadingHTTPServer):
 @contextmanager
 def speaking(*said: Said) -> Iterator[MessagesServer]:
     """The server while the block runs."""
-    server = MessagesServer(said)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    with running(MessagesServer(said)) as server:
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -11,18 +11,18 @@ in order, the last one for good.
 import asyncio
 import json
 import socket
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import httpx2
 
 from offline_model import OfflineTransport, sse
 from offline_model.conversation import Step
+from tests.loopback import LoopbackServer, running
 
 KEY = "sk-test-9f8e7d6c"
 HELD_SECONDS = 60
@@ -112,22 +112,16 @@ class Exchange(BaseHTTPRequestHandler):
 Behaviour = Callable[[Exchange], None]
 
 
-class ResponsesServer(ThreadingHTTPServer):
+class ResponsesServer(LoopbackServer[Behaviour]):
     """`requests` are all that came, oldest first; `asked` is set when one is held."""
 
-    daemon_threads = True
-
     def __init__(self, behaviours: Sequence[Behaviour]) -> None:
-        super().__init__(("127.0.0.1", 0), Exchange)
+        super().__init__(Exchange, behaviours or [good])
         self.requests: list[Request] = []
-        self.broken: list[BaseException] = []
         self.connections = 0
         self.hangs_up = False
         self.asked = threading.Event()
-        self.released = threading.Event()
         self.transport = OfflineTransport()
-        self._behaviours = list(behaviours) or [good]
-        self._lock = threading.Lock()
 
     @property
     def url(self) -> str:
@@ -141,10 +135,6 @@ class ResponsesServer(ThreadingHTTPServer):
     def bodies(self) -> list[Any]:
         return [request.body for request in self.requests]
 
-    def behave(self, *behaviours: Behaviour) -> None:
-        """How the next requests are answered."""
-        self._behaviours = list(behaviours)
-
     def forget(self) -> None:
         """The responses that were kept are gone."""
         self.transport = OfflineTransport()
@@ -154,35 +144,16 @@ class ResponsesServer(ThreadingHTTPServer):
         left = list(steps)
         self.transport = OfflineTransport(think=lambda _: left.pop(0))
 
-    def next_behaviour(self) -> Behaviour:
-        with self._lock:
-            several = len(self._behaviours) > 1
-            return self._behaviours.pop(0) if several else self._behaviours[0]
-
     def verify_request(self, request: Any, client_address: Any) -> bool:
         self.connections += 1
         return not self.hangs_up
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        error = sys.exc_info()[1]
-        if error is not None and not isinstance(error, ConnectionError):
-            self.broken.append(error)
 
 
 @contextmanager
 def serving(*behaviours: Behaviour) -> Iterator[ResponsesServer]:
     """The server while the block runs; what went wrong in itself fails the test."""
-    server = ResponsesServer(behaviours)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    with running(ResponsesServer(behaviours)) as server:
         yield server
-    finally:
-        server.released.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
-    assert server.broken == []
 
 
 def variables(url: str, **more: str) -> dict[str, str]:

@@ -15,10 +15,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from tests.loopback import LoopbackServer, running
 from tests.shop_api import CUSTOMERS, ORDERS, SHIPMENTS, page_of
 from tests.shop_writes import Changes
 
@@ -105,25 +106,20 @@ class Exchange(BaseHTTPRequestHandler):
 Behaviour = Callable[[Exchange], None]
 
 
-class ShopServer(ThreadingHTTPServer):
+class ShopServer(LoopbackServer[Behaviour]):
     """`requests` are the paths that were asked for, oldest first; `changes` what was made of them.
 
     `hangs_up`: connections end with their answer, so that a client that nobody closes keeps none.
     """
 
-    daemon_threads = True
     request_queue_size = 128
 
     def __init__(self, behaviours: Sequence[Behaviour], *, hangs_up: bool) -> None:
-        super().__init__(("127.0.0.1", 0), Exchange)
+        super().__init__(Exchange, behaviours or [good])
         self.hangs_up = hangs_up
         self.requests: list[str] = []
         self.changes = Changes()
         self.connections = 0
-        self.broken: list[BaseException] = []
-        self.released = threading.Event()
-        self._behaviours = list(behaviours) or [good]
-        self._lock = threading.Lock()
 
     @property
     def url(self) -> str:
@@ -134,35 +130,16 @@ class ShopServer(ThreadingHTTPServer):
         """The settings that put this shop behind the agent."""
         return {"SUPPORT_SHOP_URL": self.url, "SUPPORT_SHOP_TOKEN": TOKEN}
 
-    def next_behaviour(self) -> Behaviour:
-        with self._lock:
-            several = len(self._behaviours) > 1
-            return self._behaviours.pop(0) if several else self._behaviours[0]
-
     def verify_request(self, request: Any, client_address: Any) -> bool:
         self.connections += 1
         return True
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        error = sys.exc_info()[1]
-        if error is not None and not isinstance(error, ConnectionError):
-            self.broken.append(error)
 
 
 @contextmanager
 def serving(*behaviours: Behaviour, hangs_up: bool = True) -> Iterator[ShopServer]:
     """The server while the block runs; what went wrong in itself fails the test."""
-    server = ShopServer(behaviours, hangs_up=hangs_up)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    with running(ShopServer(behaviours, hangs_up=hangs_up)) as server:
         yield server
-    finally:
-        server.released.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
-    assert server.broken == []
 
 
 def good(exchange: Exchange) -> None:
