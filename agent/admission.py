@@ -26,6 +26,7 @@ ENDED = {
 }
 END_NAMES = ("status", "finish_reason", "stop_reason", "done_reason", "stopReason")
 STATES_ITS_END = {"openai", "anthropic"}
+SPACE = " \t\r\n"  # what JSON calls space
 SEAL = "not one strict JSON object"
 
 
@@ -85,8 +86,8 @@ def parse_strictly(text: str) -> dict[str, Any]:
     a number that would lose digits, a list, null.
     """
     try:
-        value = _STRICT.decode(text if text.strip() else "{}")
-    except (json.JSONDecodeError, RecursionError) as error:
+        value = _STRICT.decode(text if text.strip(SPACE) else "{}")
+    except (json.JSONDecodeError, RecursionError, ArithmeticError) as error:
         raise NotStrictJson(f"The arguments are not one JSON object ({error}).") from None
     if not isinstance(value, dict):
         raise NotStrictJson("The arguments are not a JSON object.")

@@ -5,6 +5,7 @@ of adding to them.
 """
 
 import json
+import re
 from hashlib import blake2b
 from typing import Any
 
@@ -15,6 +16,8 @@ from agent.calls import ToolCall, ToolResult, output_of
 from agent.plain import is_plain
 
 # What goes back to the vendor as it came. Free words beside calls would reach people unchecked.
+# Vendors refuse a request whose history names a tool in another way; the call's error says how.
+NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 KEPT = {"reasoning", "thinking", "redacted_thinking", "function_call"}
 
 
@@ -28,7 +31,7 @@ def asking(response: AIMessage, calls: list[ToolCall], question_id: str) -> AIMe
             {
                 "type": "tool_call",
                 "id": call["call_id"],
-                "name": call["name"],
+                "name": _name(call["name"]),
                 "args": _object(call),
             }
             for call in calls
@@ -43,7 +46,7 @@ def telling(call: ToolCall, result: ToolResult, question_id: str) -> ToolMessage
     return ToolMessage(
         content=to_json(output_of(result)).decode(),
         tool_call_id=call["call_id"],
-        name=call["name"],
+        name=_name(call["name"]),
         status="success" if result["status"] == "ok" else "error",
         id=_id(question_id, call["round"], call["call_id"]),
     )
@@ -76,6 +79,10 @@ def _object(call: ToolCall) -> dict[str, Any]:
     return call["arguments"] if isinstance(call["arguments"], dict) else {}
 
 
+def _name(name: str) -> str:
+    return name if NAME.fullmatch(name) else "unknown_tool"
+
+
 def _is_kept(block: str | dict[str, Any]) -> bool:
     return isinstance(block, dict) and str(block.get("type")) in KEPT and is_plain(block)
 
@@ -83,5 +90,6 @@ def _is_kept(block: str | dict[str, Any]) -> bool:
 def _block(block: Any, asked: dict[str, ToolCall]) -> dict[str, Any]:
     kept = {name: value for name, value in block.items() if name != "index"}
     if block["type"] == "function_call":
+        kept["name"] = _name(block["name"])
         kept["arguments"] = to_json(_object(asked[block["call_id"]])).decode()
     return kept

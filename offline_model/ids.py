@@ -3,7 +3,7 @@
 mixed    "A-17": always, but "COVID-19" and the like only where they are tied
 joined   "a18": likewise, where it has more than one digit and counts nothing
 number   "0456" always; "4711" where two of three hold: it is tied, it is long, the word before it
-         and its form speak of no amount or year; an untied one only if no other id is there
+         and its form speak of no amount or year; beside other ids it is tied or asked about
 word     "A": a capital; a small letter where it is tied or stands where an id stands; a letter
          that is a word of the language too ("a", "и") where it cannot be that word
 
@@ -41,7 +41,7 @@ class _Marker:
             rule = getattr(self, f"_{self.tokens[place].kind}", None)
             self.tokens[place].order_id = self._spelled(place) if rule and rule(place) else ""
         numbers = [(p, t) for p, t in enumerate(self.tokens) if t.kind == "number"]
-        loose = [t for p, t in numbers if not (_padded(t) or self._tied(p))]
+        loose = [t for p, t in numbers if not (_padded(t) or self._tied(p) or self._inquired(p))]
         if any(token.order_id and token not in loose for token in self.tokens):
             for token in loose:
                 token.order_id = ""
@@ -86,6 +86,14 @@ class _Marker:
         doubtful = year or before.lower in self.words["number_not_after"]
         return padded or sum((self._tied(place), len(token.text) > 2, not doubtful)) > 1
 
+    def _asked(self, place: int) -> bool:
+        """Whether it stands where an id is asked about: "where is 123"."""
+        return self._at(place - 1).base in self.words["before_letter"]
+
+    def _inquired(self, place: int) -> bool:
+        """Whether the sentence asks about it, and does not only go on with it: "Portland, OR 9"."""
+        return self._asked(place) and self._at(place - 1).base not in self.words["connectors"]
+
     def _word(self, place: int) -> bool:
         token, before = self.tokens[place], self._at(place - 1)
         letter = token.base
@@ -102,7 +110,7 @@ class _Marker:
             return True
         if article:
             return self._no_article(place)
-        follows = before.base in self.words["before_letter"] or len(self.tokens) < 3
+        follows = self._asked(place) or len(self.tokens) < 3
         goes_on = self._goes_on(place) or "'" in token.text
         if letter in self.words["chat_letters"] and not self._capital(place):
             return self._tied(place) and goes_on

@@ -34,6 +34,8 @@ def _events(file: Path) -> list[str]:
     from agent.wire.protocols import SIZE, Events
 
     try:
+        if file.exists() and not file.is_file():
+            raise Problem(f"{file} is no regular file. Nothing was checked.")
         if file.stat().st_size > SIZE:
             raise Problem(f"{file} is larger than {SIZE // 10**6} MB. Nothing was checked.")
         body = file.read_bytes()

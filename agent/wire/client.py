@@ -25,6 +25,9 @@ from agent.wire.request import Request, is_openai, speaks_messages, speaks_respo
 
 log = logging.getLogger(__name__)
 
+# What a client stumbles over in an answer that came: it is broken, not the way to the server.
+UNREAD = (AssertionError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+
 
 class Client(Protocol):
     async def respond(self, messages: Sequence[AnyMessage], config: RunnableConfig) -> AIMessage:
@@ -133,7 +136,8 @@ async def whole(stream: AsyncIterator[Any]) -> AIMessage:
     except Exception as error:
         if interrupted := _interruption(error):
             raise BrokenResponse("stream_interrupted", str(interrupted)) from error
-        if not chunks and "No generation" not in str(error):  # LangChain's words for no event
+        unread = isinstance(error, UNREAD) or "No generation" in str(error)  # LangChain's: no event
+        if not chunks and not unread:
             raise
         raise BrokenResponse("stream_interrupted", "The response broke off.") from error
     return add_ai_message_chunks(*chunks) if len(chunks) > 1 else chunks[0]

@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx2
 
-from agent.admission import SEAL, sealed
+from agent.admission import SEAL, SPACE, sealed
 from agent.wire import record
 from agent.wire.assemble import WRONG_FORM, Assembler, Body, NoEvents, OnNamed, StreamInterrupted
 from agent.wire.protocols import DONE, SIZE, Events, Protocol, of_path
@@ -46,7 +46,7 @@ class Guard(httpx2.AsyncBaseTransport):
         protocol = of_path(request.url.path)
         if protocol is None:
             return response
-        if response.status_code >= 400:
+        if not response.is_success:
             await self._keep_refused(protocol, request, response)
             return response
         streamed = "json" not in response.headers.get("content-type", "")
@@ -142,7 +142,7 @@ class _Bounded(httpx2.AsyncByteStream):
     ended: bool = False
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        size, text = 0, codecs.getincrementaldecoder("utf-8")()
+        size, text = 0, codecs.getincrementaldecoder("utf-8-sig")()  # a mark before it is no event
         loop = asyncio.get_running_loop()
         until = loop.time() + LONGEST
         chunks = self.response.aiter_bytes()
@@ -151,17 +151,16 @@ class _Bounded(httpx2.AsyncByteStream):
             if size > SIZE:
                 raise StreamInterrupted(f"The response is larger than {SIZE // 10**6} MB.")
             try:
-                text.decode(chunk)
+                yield text.decode(chunk).encode()
             except UnicodeDecodeError:
                 raise StreamInterrupted("The response is not UTF-8 text.") from None
-            yield chunk
             until = min(until, loop.time() + REST) if self.ended else until
 
     async def _next(self, chunks: AsyncIterator[bytes], left: float) -> bytes | None:
         try:
             async with asyncio.timeout(min(self.stall, left)):
                 return await anext(chunks, None)
-        except (TimeoutError, httpx2.TransportError) as error:
+        except (TimeoutError, httpx2.TransportError, httpx2.DecodingError) as error:
             if self.ended:
                 return None
             if isinstance(error, TimeoutError):
@@ -175,7 +174,7 @@ def take(assembler: Assembler, data: str) -> bool:
     if data.startswith(DONE):
         return True
     try:
-        event = json.loads(data)
+        event = json.loads(data, object_pairs_hook=_unique)
     except (ValueError, RecursionError):
         raise assembler.interrupted("An event is not JSON.") from None
     assembler.take(event)
@@ -205,7 +204,7 @@ def seal(protocol: Protocol, body: Body) -> bool:
     for holder, name in protocol.arguments(body):
         given = holder[name]
         text = given if isinstance(given, str) else json.dumps(given)
-        if SEAL in (arguments := sealed(text)) or not text.strip():
+        if SEAL in (arguments := sealed(text)) or not text.strip(SPACE):
             found = True
             holder[name] = arguments if protocol.name == "messages" else json.dumps(arguments)
     return found
@@ -221,7 +220,7 @@ class Network(httpx2.AsyncBaseTransport):
         self._client = client
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        return await self._client.send(request, stream=True)
+        return await self._client.send(request, stream=True, follow_redirects=False)
 
     async def aclose(self) -> None:
         await self._client.aclose()

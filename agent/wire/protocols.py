@@ -1,6 +1,7 @@
 """The three protocols that are understood, and how their events go over the wire."""
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -76,7 +77,11 @@ class Events:
 
     def __init__(self, body: httpx2.AsyncByteStream | bytes) -> None:
         # The parser asks for this content type; what the server said is judged by what it sent.
-        content: Any = {"content": body} if isinstance(body, bytes) else {"stream": body}
+        content: Any = (
+            {"content": body.removeprefix(BOM_UTF8)}
+            if isinstance(body, bytes)
+            else {"stream": body}
+        )
         self._source = httpx2.EventSource(
             httpx2.Response(
                 200,

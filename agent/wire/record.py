@@ -60,7 +60,7 @@ async def keep(folder: Path, name: str, received: Sequence[str]) -> None:
     moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     try:
         await asyncio.to_thread(_write, folder / f"{moment}-{name}-{uuid4().hex[:8]}.sse", received)
-    except OSError as error:
+    except (OSError, RecursionError) as error:
         log.warning("a stream was not recorded (%s)", type(error).__name__)
 
 

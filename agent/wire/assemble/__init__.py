@@ -55,7 +55,7 @@ class Call:
 
     @property
     def text(self) -> str:
-        return "".join(self.pieces)
+        return joined(self.pieces)
 
     @property
     def seen(self) -> Seen:
@@ -116,6 +116,14 @@ class Assembler(ABC):
         if call.call_id and call.name and not call.told:
             call.told = True
             self._on_named(call.call_id, call.name)
+
+
+def joined(pieces: Iterable[str]) -> str:
+    """The pieces as one text, in which a character that was split in half is whole again."""
+    text = "".join(pieces)
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
 def word(value: object) -> str:

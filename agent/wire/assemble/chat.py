@@ -5,15 +5,15 @@ out, or give several calls the same one: then each must be closed before the nex
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from agent.wire import assemble
-from agent.wire.assemble import Body, Call, Event, Seen, StreamInterrupted, word
+from agent.wire.assemble import Body, Call, Event, Seen, StreamInterrupted, joined, word
 
 ENDS = ("stop", "tool_calls")
-STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+MARKS = re.compile(r'\\.|["{}]', re.DOTALL)
 
 
 @dataclass
@@ -130,8 +130,14 @@ def check(body: Body) -> None:
     """Raises StreamInterrupted unless the completion came to its natural end."""
     if body.get("error"):
         raise StreamInterrupted("The response reported an error.")
+    if len(body["choices"]) != 1:
+        raise StreamInterrupted("The response does not have one choice.")
     for choice in body["choices"]:
         end, calls = choice.get("finish_reason"), choice["message"].get("tool_calls") or ()
+        if choice["message"].get("function_call"):
+            raise StreamInterrupted("The response holds a call without an id (`function_call`).")
+        if not all(isinstance(call["function"]["arguments"], str) for call in _functions(calls)):
+            raise StreamInterrupted("The arguments of a call are not text.")
         if end not in ENDS:
             seen = [Seen(call["id"], call["function"]["name"], False) for call in calls]
             raise StreamInterrupted(f"The response ended as {word(end)}.", seen)
@@ -139,12 +145,15 @@ def check(body: Body) -> None:
             raise StreamInterrupted("The response ended in calls, and holds none.")
 
 
+def _functions(calls: Iterable[Body]) -> Iterator[Body]:
+    return (call for call in calls if "function" in call)
+
+
 def arguments(body: Body) -> Iterator[tuple[Body, str]]:
     """Where the arguments of each call stand: (object, field)."""
     for choice in body["choices"]:
-        for call in choice["message"].get("tool_calls") or ():
-            if "function" in call:
-                yield call["function"], "arguments"
+        for call in _functions(choice["message"].get("tool_calls") or ()):
+            yield call["function"], "arguments"
 
 
 def events(body: Body) -> Iterator[Event]:
@@ -156,8 +165,9 @@ def events(body: Body) -> Iterator[Event]:
     calls = choice["message"].get("tool_calls") or ()
     more = {n: v for n, v in choice.items() if n not in ("message", "finish_reason", "logprobs")}
     yield {**head, "choices": [{**_delta(said), "logprobs": choice.get("logprobs")}]}
-    for index, call in enumerate(calls):
-        yield {**head, "choices": [_delta({"tool_calls": [{"index": index, **call}]})]}
+    if calls:  # in one chunk: for each, OpenAI's client reads all that came before once more
+        several = [{"index": index, **call} for index, call in enumerate(calls)]
+        yield {**head, "choices": [_delta({"tool_calls": several})]}
     yield {**head, "choices": [{**_delta({}), **more, "finish_reason": choice["finish_reason"]}]}
     if body.get("usage"):
         yield {**head, "choices": [], "usage": body["usage"]}
@@ -174,14 +184,19 @@ def _written(call: _Call) -> Body:
 
 def _is_closed(text: str) -> bool:
     """Whether an object was begun and ended, read or not: brackets outside of strings."""
-    bare = STRING.sub("", text)
-    return bare.lstrip().startswith("{") and bare.count("{") == bare.count("}")
+    depth, inside = 0, False
+    for mark in MARKS.findall(text):
+        if mark == '"':
+            inside = not inside
+        elif not inside:
+            depth += {"{": 1, "}": -1}.get(mark, 0)
+    return text.lstrip().startswith("{") and not depth and not inside
 
 
 def _joined(pieces: list[Any]) -> Any:
     """Texts and lists go on from piece to piece, also within an object; the rest is replaced."""
     if all(isinstance(piece, str) for piece in pieces):
-        return "".join(pieces)
+        return joined(pieces)
     if all(isinstance(piece, list) for piece in pieces):
         return [each for piece in pieces for each in piece]
     if all(isinstance(piece, dict) for piece in pieces):

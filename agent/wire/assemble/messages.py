@@ -12,7 +12,7 @@ from typing import Any
 
 from agent.admission import NotStrictJson, parse_strictly
 from agent.wire import assemble
-from agent.wire.assemble import Body, Call, Event, Seen, StreamInterrupted, word
+from agent.wire.assemble import Body, Call, Event, Seen, StreamInterrupted, joined, word
 
 Block = dict[str, Any]
 
@@ -50,18 +50,23 @@ class Assembler(assemble.Assembler):
         self._usage: dict[str, Any] = {}
 
     def _take(self, event: Event) -> None:
-        match event["type"]:
+        kind = event["type"]
+        if kind.startswith("content_block") and (self._message is None or self._ended):
+            raise self.interrupted("A block came before the message began, or after it ended.")
+        match kind:
             case "content_block_delta":
                 self._delta(event)
             case "content_block_start":
                 self._open(event["index"], event["content_block"])
             case "content_block_stop":
                 self._close(self._at(event))
-            case "message_start" if self._message is None:
+            case "message_start" if self._message is None and not event["message"]["content"]:
                 self._message = event["message"]
                 self._count(event["message"])
             case "message_delta":
                 told = {**event, **event["delta"]}
+                if self._ended and told.get("stop_reason") not in (None, self._ended):
+                    raise self.interrupted("The response ended twice.")
                 self._end |= {n: v for n, v in told.items() if n in ENDED and v is not None}
                 self._count(event)
             case "message_stop":
@@ -72,6 +77,10 @@ class Assembler(assemble.Assembler):
                 raise self.interrupted(
                     f"The response reported an error ({word(event['error']['type'])})."
                 )
+
+    @property
+    def _ended(self) -> Any:
+        return self._end.get("stop_reason")
 
     def _count(self, told: Body) -> None:
         """What is reported later holds what was reported before."""
@@ -180,9 +189,9 @@ def _written(opened: _Opened) -> Block:
         if name == "citation":
             block["citations"] = [*(block.get("citations") or ()), *pieces]
         elif name == "partial_json":
-            block["input"] = _input("".join(pieces))
+            block["input"] = _input(joined(pieces))
         elif all(isinstance(piece, str) for piece in pieces):
-            block[name] = (block.get(name) or "") + "".join(pieces)
+            block[name] = (block.get(name) or "") + joined(pieces)
         else:
             block[name] = pieces[-1]
     if opened.call and opened.call.text:

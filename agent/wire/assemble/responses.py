@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 from agent.wire import assemble
-from agent.wire.assemble import Body, Call, Event, StreamInterrupted, word
+from agent.wire.assemble import Body, Call, Event, StreamInterrupted, joined, word
 
 Item = dict[str, Any]
 
@@ -128,7 +128,7 @@ class Assembler(assemble.Assembler):
 
     def _same(self, opened: _Opened, place: int | None, text: str) -> None:
         pieces = opened.texts.get(place)
-        if pieces and "".join(pieces) != text:
+        if pieces and joined(pieces) != text:
             raise self._wrong(opened, "what was done is not what its pieces say")
 
     def _wrong(self, opened: _Opened, why: str) -> StreamInterrupted:
@@ -149,6 +149,8 @@ def check(body: Body) -> None:
     for item in body["output"]:
         if item["type"] in (*CALLS, "message") and item.get("status") not in (None, "completed"):
             raise StreamInterrupted("An item of the response was not completed.")
+        if item["type"] in CALLS and not isinstance(item[CALLS[item["type"]]], str):
+            raise StreamInterrupted("The arguments of a call are not text.")
 
 
 def arguments(body: Body) -> Iterator[tuple[Body, str]]:
