@@ -23,7 +23,7 @@ from tools.database import Database
 from tools.shop.sql import SqlShop
 
 Build = Callable[..., Graph]
-TIMEOUT = 1.0  # seconds that a tool may take in a case where the shop hangs
+TIMEOUT = 3.0  # seconds that a tool may take in a case where the shop hangs
 
 
 @dataclass(frozen=True)
