@@ -49,7 +49,7 @@ class Guard(httpx2.AsyncBaseTransport):
         if not response.is_success:
             await self._keep_refused(protocol, request, response)
             return response
-        streamed = "json" not in response.headers.get("content-type", "")
+        streamed = "json" not in response.headers.get("content-type", "").lower()
         headers = [(n, v) for n, v in response.headers.items() if n.lower() not in UNSUITED]
         kind = "text/event-stream; charset=utf-8" if streamed else "application/json"
         return httpx2.Response(

@@ -30,7 +30,10 @@ def cleaned(value: Any, name: str = "", *, content: bool = False) -> Any:
     match value:
         case dict():
             inner = content or name in CONTENT
-            return {n: cleaned(v, n, content=inner) for n, v in value.items()}
+            return {
+                (_masked(n) if content else n): cleaned(v, n, content=inner)
+                for n, v in value.items()
+            }
         case list():  # nameless: under `input` a request to Responses has its items, ids and all
             return [cleaned(each, content=content) for each in value]
         case str():
@@ -66,4 +69,5 @@ async def keep(folder: Path, name: str, received: Sequence[str]) -> None:
 
 def _write(path: Path, received: Sequence[str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch(mode=0o600)
     path.write_text("".join(map(frame, received)), encoding="utf-8")
