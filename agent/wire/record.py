@@ -31,7 +31,7 @@ def cleaned(value: Any, name: str = "", *, content: bool = False) -> Any:
         case dict():
             inner = content or name in CONTENT
             return {
-                (_masked(n) if content else n): cleaned(v, n, content=inner)
+                (_masked(n) if inner else n): cleaned(v, n, content=inner)
                 for n, v in value.items()
             }
         case list():  # nameless: under `input` a request to Responses has its items, ids and all
