@@ -30,10 +30,7 @@ def cleaned(value: Any, name: str = "", *, content: bool = False) -> Any:
     match value:
         case dict():
             inner = content or name in CONTENT
-            return {
-                (_masked(n) if inner else n): cleaned(v, n, content=inner)
-                for n, v in value.items()
-            }
+            return {n: cleaned(v, n, content=inner) for n, v in value.items()}
         case list():  # nameless: under `input` a request to Responses has its items, ids and all
             return [cleaned(each, content=content) for each in value]
         case str():
