@@ -2,6 +2,8 @@
 
 START → settle → model ──Send per call──▶ call ──▶ join ──▶ model
                    └────────▶ answer → END
+
+A turn for which nothing is left open begins at `model`.
 """
 
 from collections.abc import Iterable
