@@ -134,3 +134,14 @@ async def test_a_tool_name_that_vendors_refuse_does_not_stay_in_the_history(
 def test_what_is_no_regular_file_is_no_stream() -> None:
     done = here("stream", "check", "/dev/zero")
     assert (done.code, "no regular file" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize(("told", "counted"), [(1.5, 1), (-3, 0), (1e400, 0), (10**30, 0), (7, 7)])
+@every_protocol
+async def test_a_count_of_tokens_costs_no_turn(name: str, told: Any, counted: int) -> None:
+    field = "completion_tokens" if name == "chat" else "output_tokens"
+    usage = {field: told} if name != "messages" else {"input_tokens": told}
+    stream = BUILD[name]((A17,), **usage)
+    heard = await guarded(name, Chunks(frames(stream.events, done=stream.done)))
+    field = "input_tokens" if name == "messages" else field
+    assert f'"{field}":{counted},' in heard.decode() or f'"{field}":{counted}}}' in heard.decode()

@@ -94,13 +94,13 @@ class _Whole(httpx2.AsyncByteStream):
         source = _Bounded(self.response, self.guard.stall)
         if self.streamed:
             body = await self._assembled(source)
-            seal(self.protocol, body)
+            mend(self.protocol, body)
             for frame in self.protocol.frames(body):
                 yield frame
         else:
             content = b"".join([chunk async for chunk in source])
             body = check_unstreamed(self.protocol, content)
-            yield json.dumps(body).encode() if seal(self.protocol, body) else content
+            yield json.dumps(body).encode() if mend(self.protocol, body) else content
 
     async def aclose(self) -> None:
         await self.response.aclose()
@@ -198,9 +198,14 @@ def _unique(pairs: list[tuple[str, Any]]) -> Body:
     return dict(pairs)
 
 
-def seal(protocol: Protocol, body: Body) -> bool:
-    """Puts arguments that a client stumbles over into a form that it reads; whether any were."""
-    found = False
+def mend(protocol: Protocol, body: Body) -> bool:
+    """Puts what a client stumbles over into a form that it reads: arguments, and counts of tokens.
+
+    Whether there was any of it.
+    """
+    counts = counted(body.get("usage"))
+    found = bool(counts != body.get("usage"))
+    body |= {"usage": counts} if found else {}
     for holder, name in protocol.arguments(body):
         given = holder[name]
         text = given if isinstance(given, str) else json.dumps(given)
@@ -208,6 +213,15 @@ def seal(protocol: Protocol, body: Body) -> bool:
             found = True
             holder[name] = arguments if protocol.name == "messages" else json.dumps(arguments)
     return found
+
+
+def counted(usage: Any) -> Any:
+    """Counts as whole numbers; one that is none, or beyond all bounds, counts nothing."""
+    if isinstance(usage, dict):
+        return {name: counted(value) for name, value in usage.items()}
+    if isinstance(usage, bool) or not isinstance(usage, int | float):
+        return usage
+    return int(usage) if 0 <= usage < 2**40 else 0
 
 
 class Network(httpx2.AsyncBaseTransport):
