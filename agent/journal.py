@@ -11,8 +11,6 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from sqlalchemy import Select, func, select, update
-from sqlalchemy.dialects.postgresql import insert as postgresql_insert
-from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent import tables
@@ -175,10 +173,10 @@ async def _open_turn(db: AsyncConnection, thread: str, question_id: str) -> int 
 async def _write(
     db: AsyncConnection, table: Any, rows: Sequence[dict[str, Any]], *, replace: bool
 ) -> None:
-    """Inserts rows; those that are there stay, or are replaced. Both dialects spell it alike."""
+    """Inserts rows; those that are there stay, or are replaced."""
     if not rows:
         return
-    insert = (sqlite_insert if db.dialect.name == "sqlite" else postgresql_insert)(table)
+    insert = tables.insert_into(db, table)
     key = [column.name for column in table.primary_key]
     changed = {name: insert.excluded[name] for name in rows[0] if name not in key}
     written = (

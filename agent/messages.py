@@ -15,9 +15,9 @@ from pydantic_core import to_json
 from agent.calls import ToolCall, ToolResult, output_of
 from agent.plain import is_plain
 
-# What goes back to the vendor as it came. Free words beside calls would reach people unchecked.
 # Vendors refuse a request whose history names a tool in another way; the call's error says how.
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+# What goes back to the vendor as it came. Free words beside calls would reach people unchecked.
 KEPT = {"reasoning", "thinking", "redacted_thinking", "function_call"}
 
 

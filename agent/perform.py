@@ -83,7 +83,7 @@ class Performer:
             paused = CallError("not_executed", "It asks first: call it with fewer others at once.")
             return _result(call, tool, subject, arguments, started, _error(paused))
         except CallError as error:
-            log.info("call %s: %s", call["call_id"], error.kind)  # its message may hold values
+            log.info("call %r: %s", call["call_id"], error.kind)  # its message may hold values
             return _result(call, tool, subject, arguments, started, _error(error))
         return _result(call, tool, subject, arguments, started, {"status": "ok", "data": data})
 

@@ -5,8 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, func, insert, select, update
-from sqlalchemy.dialects.postgresql import insert as postgresql_insert
-from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent import tables
@@ -29,7 +27,7 @@ async def read(db: AsyncConnection, *where: ColumnElement[bool]) -> list[Record]
 
 async def add(db: AsyncConnection, record: Record, by: str) -> Record:
     """A new row. Raises Lost where there is one of its key."""
-    written = _insert(db, tables.actions).values(record.values).on_conflict_do_nothing()
+    written = tables.insert_into(db, tables.actions).values(record.values).on_conflict_do_nothing()
     # Not by its rowcount, which SQLAlchemy keeps for updates only.
     if await db.scalar(written.returning(tables.actions.c.key)) is None:
         raise Lost
@@ -62,7 +60,7 @@ async def events(db: AsyncConnection, *where: ColumnElement[bool]) -> Sequence[d
 
 
 async def put_fence(db: AsyncConnection, thread: str, token: str) -> None:
-    written = _insert(db, tables.fences).values(thread_id=thread, token=token)
+    written = tables.insert_into(db, tables.fences).values(thread_id=thread, token=token)
     key = ["thread_id"]
     await db.execute(written.on_conflict_do_update(index_elements=key, set_={"token": token}))
 
@@ -81,7 +79,3 @@ async def one_at_a_time(db: AsyncConnection, what: str) -> None:
     """Whoever names the same waits until `db` ends. On SQLite, all writers do so by nature."""
     if db.dialect.name == "postgresql":
         await db.execute(select(func.pg_advisory_xact_lock(func.hashtext(what))))
-
-
-def _insert(db: AsyncConnection, table: Any) -> Any:
-    return (sqlite_insert if db.dialect.name == "sqlite" else postgresql_insert)(table)

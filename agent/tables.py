@@ -1,8 +1,19 @@
 """The agent's tables, as the newest migration leaves them."""
 
+from typing import Any
+
 from sqlalchemy import JSON, Boolean, Column, Integer, MetaData, Table, Text
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 metadata = MetaData()
+
+
+def insert_into(db: AsyncConnection, table: Table) -> Any:
+    """An insert that may say what to do on a conflict. Both dialects spell it alike."""
+    return (sqlite_insert if db.dialect.name == "sqlite" else postgresql_insert)(table)
+
 
 threads = Table(
     "threads",

@@ -149,9 +149,6 @@ def events(body: Body) -> Iterator[Event]:
     """The stream of a whole message; its usage stands in the one `message_delta`."""
     end = {name: body[name] for name in ENDED if name in body}
     beside = {name: end.pop(name) for name in ENDED[-1:] if name in end}
-    beside = (
-        {"context_management": body["context_management"]} if "context_management" in body else {}
-    )
     begun = {**body, "content": [], "stop_reason": None, "stop_sequence": None}
     yield {"type": "message_start", "message": begun}
     for index, block in enumerate(body["content"]):
