@@ -1,9 +1,10 @@
 """The graph: a turn from the customer's message to the answer.
 
-START → settle → model ──Send per call──▶ call ──▶ join ──▶ model
-                   └────────▶ answer → END
+START → model ──Send per call──▶ call ──▶ model
+          └────────▶ END
 
-A turn for which nothing is left open begins at `model`.
+Two steps, since each costs a task and a checkpoint; what they do one after the other stands in
+`agent/nodes.py`.
 """
 
 from collections.abc import Iterable
@@ -20,13 +21,13 @@ from agent import tracing
 from agent.answer.compose import Composer
 from agent.identity import Identity, authenticated
 from agent.journal import Journal
-from agent.nodes import Nodes, entry
+from agent.nodes import Nodes
 from agent.perform import Performer
 from agent.settings import Settings
 from agent.state import Question, State
 from agent.store import open_database
 from agent.toolbox import AnyTool, schemas, toolbox
-from agent.turn import Ending, Errand
+from agent.turn import Errand
 from agent.wire.client import client
 from tools.database import Database
 from tools.policy import instructions
@@ -35,7 +36,7 @@ from tools.registry import TOOLS
 from tools.shop import open_shop
 from tools.shop.protocol import Shop
 
-STEPS_PER_ROUND = 3  # model, call, join
+STEPS_PER_ROUND = 2  # model, call
 
 Graph = CompiledStateGraph[State, None, Question, State]
 
@@ -80,16 +81,10 @@ def build_graph(
     )
     graph = (
         StateGraph(State, input_schema=Question)
-        .add_node("settle", nodes.settle)
-        .add_node("model", nodes.model, destinations=("call", "answer"))
+        .add_node("model", nodes.model, destinations=("call", END))
         .add_node("call", nodes.call, input_schema=Errand)
-        .add_node("join", nodes.join)
-        .add_node("answer", nodes.answer, input_schema=Ending)
-        .add_conditional_edges(START, entry, ["settle", "model"])
-        .add_edge("settle", "model")
-        .add_edge("call", "join")
-        .add_edge("join", "model")
-        .add_edge("answer", END)
+        .add_edge(START, "model")
+        .add_edge("call", "model")
         .compile(checkpointer=checkpointer, name="support-agent")
     )
     return graph.with_config(

@@ -1,4 +1,4 @@
-"""The five steps of a turn. What each of them needs stands in a module of its own."""
+"""The two steps of a turn. What each of them needs stands in a module of its own."""
 
 import asyncio
 from collections.abc import Mapping
@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.graph import END
 from langgraph.types import Command, Send
 
-from agent import progress, tracing, usage
+from agent import progress, tracing
 from agent.answer import draft as drafts
-from agent.answer.compose import Composer, Material
-from agent.asking import TurnFailed, ask
-from agent.calls import ToolCall, ToolResult, key_of
+from agent.answer.compose import Answer, Composer, Material
+from agent.asking import Response, TurnFailed, ask
+from agent.calls import Failure, ToolCall, ToolResult, key_of
 from agent.identity import Identity
 from agent.journal import Asked, Journal, NoSuchThread
 from agent.messages import asking, saying, telling
@@ -20,8 +21,7 @@ from agent.perform import Performer, unperformed
 from agent.problems import question_problem
 from agent.settings import Settings
 from agent.state import State
-from agent.turn import Ending, Errand, Turn
-from agent.window import removed, said_since
+from agent.turn import Errand, Turn
 from agent.wire.client import Client
 from tools.tool import Tool
 
@@ -51,49 +51,28 @@ class Nodes:
     journal: Journal
     settings: Settings
 
-    async def settle(self, state: State, config: RunnableConfig) -> dict[str, Any]:
-        """Closes what an interrupted turn left open: the next one begins on a whole history."""
-        if self._is_foreign(state, config):
-            return {}
-        calls, journal = _asked(state), self.journal.of(config)
-        kept = await journal.results(state["turn"], calls)
-        results = {
-            key: kept.get(key) or self._lost(call)
-            for call in calls
-            if (key := key_of(call)) not in state["results"]
-        }
-        known, said = {**state["results"], **results}, said_since(state["messages"])
-        told = [telling(call, known[key_of(call)], state["question_id"]) for call in calls]
-        await journal.keep(state["turn"], calls, known)
-        return {
-            "messages": [*removed(m.id for m in said), *told, *said],
-            "results": results,
-            "round": 0,
-        }
-
     async def model(self, state: State, config: RunnableConfig) -> Command[Any]:
-        """Asks the model, admits its calls and sends them out, or goes on to the answer."""
+        """Tells the model what its calls brought, asks it, and sends out its next calls.
+
+        Where there are none, the turn ends with the answer.
+        """
         turn = Turn(state)
         try:
             await self._admit(turn, state, config)
         except TurnFailed as never_begun:
-            return turn.refuse(never_begun.failure)
+            return self._aside(turn, never_begun.failure)
+        await self.close_round(turn, config)
         if turn.round > self.settings.max_rounds:
-            return turn.end()
+            return await self._answer(turn, config)
         try:
             response = await ask(self.client, turn.history, turn.round, _within(turn, config))
         except TurnFailed as failed:
-            return turn.end(failure=failed.failure)
+            return await self._answer(turn, config, failure=failed.failure)
         tracing.note(turn=turn.number, round=turn.round, response_id=response.id)
-        turn.update["usage"] = usage.add(turn.usage, response.message)
+        turn.spent(response.message)
         if not response.calls:
-            return turn.end(draft=response.text, response_id=response.id)
-        message = asking(response.message, response.calls, turn.question_id)
-        limit = self.settings.max_calls
-        refused = {key_of(call): self._beyond(call) for call in response.calls[limit:]}
-        turn.asks(message, response.calls, refused)
-        errands = self._errands(response.calls[:limit], turn)
-        return Command(update=turn.update, goto=[Send("call", errand) for errand in errands])
+            return await self._answer(turn, config, response)
+        return self._send_out(response, turn)
 
     async def call(self, state: Errand, config: RunnableConfig) -> dict[str, Any]:
         """Makes its calls; each result is filed under the key of the call that produced it."""
@@ -103,30 +82,50 @@ class Nodes:
         results = await asyncio.gather(*made) if len(made) > 1 else [await made[0]]
         return {"results": dict(results)}
 
-    async def join(self, state: State, config: RunnableConfig) -> dict[str, Any]:
+    async def close_round(self, turn: Turn, config: RunnableConfig) -> None:
         """Proves that each call of the round has its one result, and tells them to the model."""
-        self._check_owner(state["customer"], config)
-        calls = _asked(state)
-        _check_round(calls, state)
-        await self.journal.of(config).keep(state["turn"], calls, state["results"])
-        results, question_id = state["results"], state["question_id"]
-        told = [telling(call, results[key_of(call)], question_id) for call in calls]
-        return {"messages": told, "round": state["round"] + 1}
+        calls = turn.sent_out
+        _check_round(calls, turn)
+        if calls:
+            await self.journal.of(config).keep(turn.number, calls, turn.results)
+            turn.tells([telling(c, turn.results[key_of(c)], turn.question_id) for c in calls])
 
-    async def answer(self, state: Ending, config: RunnableConfig) -> dict[str, Any]:
+    def _send_out(self, response: Response, turn: Turn) -> Command[Any]:
+        """A task for each call, so that each pauses, fails and is saved on its own."""
+        limit = self.settings.max_calls
+        refused = {key_of(call): self._beyond(call) for call in response.calls[limit:]}
+        turn.asks(
+            asking(response.message, response.calls, turn.question_id), response.calls, refused
+        )
+        errands = self._errands(response.calls[:limit], turn)
+        return Command(update=turn.update, goto=[Send("call", errand) for errand in errands])
+
+    async def _answer(
+        self,
+        turn: Turn,
+        config: RunnableConfig,
+        response: Response | None = None,
+        failure: Failure | None = None,
+    ) -> Command[Any]:
         """Puts the shop's values into the model's words, and says that to the customer."""
-        if not state["aside"]:
-            self._check_owner(state["customer"], config)
-        answer = self.composer.compose(await self._material(state, config))
+        draft = response.text if response else None
+        answer = self._compose(await self._material(turn, draft, failure, config))
+        await self.journal.of(config).end_turn(turn.number, answer)
+        said = saying(answer["message"], turn.question_id, response.id if response else "")
+        return Command(update=turn.ends(said, answer), goto=END)
+
+    def _aside(self, turn: Turn, failure: Failure) -> Command[Any]:
+        """Answers beside the thread: the question does not become part of it."""
+        material = Material(turn.number, turn.question, None, [], {}, failure)
+        answer = self._compose(material)
+        said = saying(answer["message"], turn.question_id, "", aside=True)
+        return Command(update=turn.stays_out(said, answer), goto=END)
+
+    def _compose(self, material: Material) -> Answer:
+        answer = self.composer.compose(material)
         for card in answer["cards"]:
             progress.tell("card", card["call_id"], card["tool"], card["subject"], card["source"])
-        said = saying(
-            answer["message"], state["question_id"], state["response_id"], aside=state["aside"]
-        )
-        if state["aside"]:
-            return {"messages": [said], "answer": answer}
-        await self.journal.of(config).end_turn(state["turn"], answer)
-        return {"messages": [said], "answer": answer, "round": 0}
+        return answer
 
     async def _perform(
         self, call: ToolCall, errand: Errand, customer: str | None
@@ -167,11 +166,12 @@ class Nodes:
     async def _admit(self, turn: Turn, state: State, config: RunnableConfig) -> None:
         """Lets a turn begin, or go on. Raises TurnFailed, and then nothing of it is kept."""
         if self._is_foreign(state, config):
-            if not said_since(state["messages"]):
+            if not turn.questions or not turn.is_new:
                 raise NotYours
             raise TurnFailed("no_such_thread", "The thread is not this customer's.")
         if not turn.is_new:
             return
+        await self._settle(turn, config)
         if problem := question_problem(turn.question):
             raise TurnFailed(*problem)
         asked = Asked(turn.question_id, turn.question)
@@ -182,6 +182,20 @@ class Nodes:
             raise TurnFailed("no_such_thread", "The thread is not this customer's.") from None
         turn.begin(number, customer)
 
+    async def _settle(self, turn: Turn, config: RunnableConfig) -> None:
+        """Closes what a turn that was broken off left open: this one begins on a whole history."""
+        if not turn.left:
+            return
+        journal, results = self.journal.of(config), turn.left_results
+        kept = await journal.results(turn.left_in, turn.left)
+        known = {
+            key: results.get(key) or kept.get(key) or self._lost(call)
+            for call in turn.left
+            if (key := key_of(call))
+        }
+        await journal.keep(turn.left_in, turn.left, known)
+        turn.settles([telling(call, known[key_of(call)], turn.left_for) for call in turn.left])
+
     def _is_foreign(self, state: State, config: RunnableConfig) -> bool:
         customer = self.identity(config) or ""
         return state.get("customer", customer) != customer
@@ -191,32 +205,21 @@ class Nodes:
         if (self.identity(config) or "") != owner:
             raise NotYours
 
-    async def _material(self, ending: Ending, config: RunnableConfig) -> Material:
+    async def _material(
+        self, turn: Turn, text: str | None, failure: Failure | None, config: RunnableConfig
+    ) -> Material:
         """What the answer is made of; the journal is asked where this turn does not suffice."""
-        if ending["aside"]:  # nothing was looked up, whatever a client of a server says
-            ending = {**ending, "draft": None, "calls": [], "results": {}}
-        material = Material(
-            turn=ending["turn"],
-            question=ending["question"],
-            draft=ending["draft"],
-            calls=ending["calls"],
-            results=ending["results"],
-            failure=ending["failure"],
-        )
-        draft, journal = drafts.read(ending["draft"] or ""), self.journal.of(config)
+        calls, results = turn.calls, turn.results
+        material = Material(turn.number, turn.question, text, calls, results, failure)
+        draft, journal = drafts.read(text or ""), self.journal.of(config)
         if draft is None:
             return material
-        here = {call["call_id"] for call in ending["calls"]}
+        here = {call["call_id"] for call in calls}
         foreign = [card.call_id for card in draft.cards if card.call_id not in here]
-        earlier = await journal.earlier(ending["turn"], foreign) if foreign else {}
-        failed = any(result["status"] == "error" for result in ending["results"].values())
-        named = [] if here and not failed else await journal.named(ending["turn"])
+        earlier = await journal.earlier(turn.number, foreign) if foreign else {}
+        failed = any(result["status"] == "error" for result in results.values())
+        named = [] if here and not failed else await journal.named(turn.number)
         return replace(material, earlier=earlier, named=named)
-
-
-async def entry(state: State) -> str:  # a plain function would be run in a thread
-    """A turn that was broken off is settled first."""
-    return "settle" if state.get("round", 0) else "model"
 
 
 def _within(turn: Turn, config: RunnableConfig) -> RunnableConfig:
@@ -225,18 +228,14 @@ def _within(turn: Turn, config: RunnableConfig) -> RunnableConfig:
     return {**config, "metadata": {**config.get("metadata", {}), **place}}
 
 
-def _asked(state: State) -> list[ToolCall]:
-    return [call for call in state["calls"] if call["round"] == state["round"]]
-
-
-def _check_round(calls: list[ToolCall], state: State) -> None:
+def _check_round(calls: list[ToolCall], turn: Turn) -> None:
     """Exactly one result for each call of the round, under its own id: promise P3."""
     wanted = {key_of(call): (call["call_id"], call["name"]) for call in calls}
-    prefix = f"{state['round']}/"
+    prefix = f"{turn.round - 1}/"
     found = {
         key: (result["call_id"], result["tool"])
-        for key, result in state["results"].items()
+        for key, result in turn.results.items()
         if key.startswith(prefix)
     }
     if found != wanted:
-        raise BrokenRound(f"Round {state['round']} asked for {wanted} and has {found}.")
+        raise BrokenRound(f"Round {turn.round - 1} asked for {wanted} and has {found}.")

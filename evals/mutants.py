@@ -18,6 +18,7 @@ from agent.calls import ToolCall, ToolError, ToolResult, key_of
 from agent.graph import Graph, build_graph
 from agent.nodes import Nodes
 from agent.state import State
+from agent.turn import Turn
 from evals.target import Build
 from tools.shop.models import Customer, Order, Parcel
 from tools.shop.protocol import Shop
@@ -28,15 +29,15 @@ class ZippedByArrival(Nodes):
 
     in_own_name = False
 
-    async def join(self, state: State, config: RunnableConfig) -> dict[str, Any]:
-        calls = [call for call in state["calls"] if call["round"] == state["round"]]
-        results = dict(state["results"])
+    async def close_round(self, turn: Turn, config: RunnableConfig) -> None:
+        results = turn.results
         arrived = sorted(
-            (results[key_of(call)] for call in calls), key=lambda result: result["finished_at"]
+            (results[key_of(call)] for call in turn.sent_out), key=lambda r: r["finished_at"]
         )
-        results |= {key_of(c): self._given(c, r) for c, r in zip(calls, arrived, strict=True)}
-        update = await super().join(cast(State, {**state, "results": results}), config)
-        return {**update, "results": Overwrite(results)}
+        zipped = zip(turn.sent_out, arrived, strict=True)
+        turn.results = results | {key_of(c): self._given(c, r) for c, r in zipped}
+        turn.update["results"] = Overwrite(turn.results)
+        await super().close_round(turn, config)
 
     def _given(self, call: ToolCall, result: ToolResult) -> ToolResult:
         given = cast(ToolResult, {**result, "call_id": call["call_id"], "tool": call["name"]})

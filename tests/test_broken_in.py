@@ -24,9 +24,7 @@ BOTH = calling(("c1", "get_order", {"order_id": "A"}), ("c2", "get_order", {"ord
     "pause",
     [
         {"interrupt_before": ["call"]},
-        {"interrupt_before": ["join"]},
-        {"interrupt_after": ["join"]},
-        {"interrupt_before": ["answer"]},
+        {"interrupt_after": ["call"]},
     ],
     ids=str,
 )

@@ -499,10 +499,10 @@ async def test_leading_zeros_make_another_order(database: Database) -> None:
 async def test_a_step_that_runs_again_leaves_one_result_for_each_call(database: Database) -> None:
     model = Scripted(calling(*THREE), answering())
     graph = graph_of(model, database=database)
-    await graph.ainvoke(question("A, B and A-18?"), config_of(), interrupt_before=["join"])
+    await graph.ainvoke(question("A, B and A-18?"), config_of(), interrupt_after=["call"])
     before = await graph.aget_state(config_of())
     for _ in range(2):
-        state = await graph.ainvoke(None, before.config, interrupt_after=["join"])
+        state = await graph.ainvoke(None, before.config, interrupt_after=["model"])
         assert [id_ for id_, _ in told(state["messages"])] == ["c1", "c2", "c3"]
     await graph.ainvoke(None, config_of())
     assert len(results_of((await graph.aget_state(config_of())).values)) == 3
