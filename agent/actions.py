@@ -46,7 +46,8 @@ class Write:
     arguments: as the tool's schema read them. call: which call of the thread it is, such as
     "3/1/call_0" (turn, round, call id); "" where it is none of a conversation.
     fence: the token of the turn, None where no turn is going on. again: the key of a receipt that
-    the customer knows, and wants the same once more.
+    the customer knows, and wants the same once more. confirmed: whether the customer said yes to
+    this very call.
     """
 
     tool: Tool
@@ -56,6 +57,7 @@ class Write:
     call: str = ""
     fence: str | None = None
     again: str = ""
+    confirmed: bool = False
 
     @property
     def subject(self) -> str:

@@ -51,6 +51,7 @@ class ToolResult(TypedDict):
     subject: what the call was about, normalised (an order id), "" if nothing.
     arguments: canonical, as the tool's schema read them; what makes two reads the same read.
     started_at, finished_at: ISO 8601 with zone.
+    action: the ledger's key of what a write did, or is to do.
     """
 
     call_id: str
@@ -61,6 +62,7 @@ class ToolResult(TypedDict):
     status: Literal["ok", "error"]
     data: NotRequired[Any]
     error: NotRequired[ToolError]
+    action: NotRequired[str]
     started_at: str
     finished_at: str
 

@@ -19,20 +19,26 @@ from langgraph.graph.state import CompiledStateGraph
 from agent import settings as settings_
 from agent import tracing
 from agent.answer.compose import Composer
+from agent.desk import SqlDesk
 from agent.identity import Identity, authenticated
 from agent.journal import Journal
+from agent.ledger import Ledger
 from agent.nodes import Nodes
 from agent.perform import Performer
 from agent.settings import Settings
+from agent.settling import Settler
 from agent.state import Question, State
 from agent.store import open_database
-from agent.toolbox import AnyTool, schemas, toolbox
+from agent.toolbox import AnyTool, schemas, toolbox, writing
 from agent.turn import Errand
 from agent.wire.client import client
+from agent.write_tools import WriteTools
+from agent.writing import Writer
 from tools.database import Database
 from tools.policy import instructions
 from tools.policy import version as policy_version
-from tools.registry import TOOLS
+from tools.policy.actions import action_rules
+from tools.registry import TOOLS, WRITES
 from tools.shop import open_shop
 from tools.shop.protocol import Shop
 
@@ -56,12 +62,13 @@ def build_graph(
     model: any LangChain chat model; without one, the model that the settings name. Its last message
         is to be the JSON draft that it is asked for; other words are shown only in part.
     tools: ours, or any LangChain tools, whose output is shown to the customer as it is.
-    database: where the journal is kept; without one no journal is kept.
+    database: where journal and ledger are kept; without one there is no journal, and no writes.
     shop: what our tools look into; without one, the shop that the settings name.
     identity: who is asking; without one, whoever the server authenticated, and SUPPORT_CUSTOMER
         where SUPPORT_LOCAL is set. `agent.identity.stated("C-1001")` is somebody certain.
 
-    Raises Problem for settings or tools that contradict each other.
+    Raises Problem for settings or tools that contradict each other, BadDeclaration for a write
+    tool that the policy does not know.
     """
     settings = settings or settings_.load()
     if isinstance(database, str):
@@ -69,14 +76,21 @@ def build_graph(
     shop = shop or open_shop(
         database or open_database(settings.database_url), settings.shop_url, settings.shop_token
     )
-    box = toolbox(TOOLS if tools is None else tools)
+    default = [*TOOLS, *WRITES] if database else TOOLS
+    box = toolbox(default if tools is None else tools, writes=database is not None)
+    desk = SqlDesk(database) if database else None
+    ledger = _ledger(database, WriteTools(writing(box), shop, desk, settings.tool_timeout))
+    writer = Writer(ledger) if ledger else None
+    performer = Performer(box, shop, settings.tool_timeout, writer)
     nodes = Nodes(
         client=client(model, schemas(box), instructions().text, settings),
         tools=box,
-        performer=Performer(box, shop, settings.tool_timeout),
+        performer=performer,
         composer=Composer(box),
         identity=identity or authenticated(settings),
         journal=Journal(database),
+        settler=Settler(performer, ledger),
+        desk=desk if ledger else None,
         settings=settings,
     )
     graph = (
@@ -91,6 +105,14 @@ def build_graph(
         recursion_limit=STEPS_PER_ROUND * (settings.max_rounds + 2),
         metadata={"policy_version": policy_version()},
     )
+
+
+def _ledger(database: Database | None, tools: WriteTools) -> Ledger | None:
+    """None for a graph without write tools."""
+    if database is None or not tools.by_name:
+        return None
+    every = {tool.name: tool for tool in WRITES} | dict(tools.by_name)
+    return Ledger(database, tools, action_rules(every.values()))
 
 
 @cache

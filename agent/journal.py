@@ -7,14 +7,15 @@ one transaction, keyed by thread, turn, round and call id, since ids alone repea
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
-from sqlalchemy import Select, func, select, update
+from sqlalchemy import ColumnElement, Select, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent import tables
 from agent.calls import ToolCall, ToolResult, key_of
+from agent.rows import put_fence
 from agent.state import Results
 from tools.database import Database
 
@@ -29,6 +30,14 @@ class Asked:
 
     id: str
     text: str
+
+
+class Kept(NamedTuple):
+    """A call as the journal has it. question_id: of the message that it was made for."""
+
+    call: ToolCall
+    result: ToolResult
+    question_id: str
 
 
 class Journal:
@@ -48,12 +57,17 @@ class Journal:
 class UnkeptThread:
     """Stands for a thread of which nothing is kept."""
 
-    async def begin_turn(self, customer: str, asked: Asked, turn: int) -> int:
+    async def begin_turn(self, customer: str, asked: Asked, turn: int, fence: str) -> int:
         return turn
 
     async def end_turn(self, turn: int, answer: Mapping[str, Any]) -> None: ...
 
     async def keep(self, turn: int, calls: Sequence[ToolCall], results: Results) -> None: ...
+
+    async def call(self, turn: int, key: str) -> Kept | None:
+        return None
+
+    async def rewrite(self, turn: int, key: str, result: ToolResult) -> None: ...
 
     async def results(self, turn: int, calls: Sequence[ToolCall]) -> Results:
         return {}
@@ -72,8 +86,8 @@ class ThreadJournal:
     database: Database
     thread: str
 
-    async def begin_turn(self, customer: str, asked: Asked, turn: int) -> int:
-        """Notes a turn and returns its number, counted from 1 in the thread, never used again.
+    async def begin_turn(self, customer: str, asked: Asked, turn: int, fence: str) -> int:
+        """Notes a turn with its token; its number, from 1 in the thread, never used again.
 
         A step that runs again after a crash gets the number that its question has. A question
         told again from an old checkpoint, after its turn had ended, is a new turn. The first turn
@@ -86,6 +100,7 @@ class ThreadJournal:
             await _write(db, tables.threads, [begun], replace=False)
             if await _owner(db, thread) != customer:
                 raise NoSuchThread
+            await put_fence(db, thread, fence)
             if number := await _open_turn(db, thread, asked.id):
                 return number
             number = 1 + (await db.scalar(_newest_turn(thread)) or 0)
@@ -140,6 +155,34 @@ class ThreadJournal:
         async with self.database.connect() as db:
             newest: dict[str, ToolResult] = dict(iter(await db.execute(query)))
         return {call_id: result for call_id, result in newest.items() if result["status"] == "ok"}
+
+    async def told_again(self, turn: int, action: str) -> bool:
+        """Whether the customer was told before this turn that an action was done already."""
+        c = tables.calls.c
+        query = select(c.result).where(c.thread_id == self.thread, c.turn < turn)
+        async with self.database.connect() as db:
+            told = [result for result in await db.scalars(query) if result.get("action") == action]
+        return any(result["status"] == "ok" and result["data"]["repeated"] for result in told)
+
+    async def call(self, turn: int, key: str) -> Kept | None:
+        """A call by its `round/call_id`, with its result and the id of the question it was for."""
+        c = tables.calls.c
+        asked = (tables.turns.c.thread_id == c.thread_id) & (tables.turns.c.turn == c.turn)
+        query = select(c.call, c.result, tables.turns.c.question_id).join(tables.turns, asked)
+        async with self.database.connect() as db:
+            row = (await db.execute(query.where(self._this(turn, key)))).one_or_none()
+        return Kept(*row) if row else None
+
+    async def rewrite(self, turn: int, key: str, result: ToolResult) -> None:
+        """What became of a write since."""
+        changed = update(tables.calls).where(self._this(turn, key)).values(result=dict(result))
+        async with self.database.begin() as db:
+            await db.execute(changed)
+
+    def _this(self, turn: int, key: str) -> ColumnElement[bool]:
+        c, (round, call_id) = tables.calls.c, key.split("/", 1)
+        here = (c.thread_id == self.thread) & (c.turn == turn)
+        return here & (c.round == int(round)) & (c.call_id == call_id)
 
     async def named(self, turn: int) -> list[str]:
         """The subjects that the thread has spoken of before this turn."""

@@ -125,7 +125,7 @@ class Ledger:
         news: dict[str, Any] | None = None
         if record.state == "waiting" and record.is_over:
             news = {"state": "expired"}
-        elif record.outside and (record.is_open or record.state == "accepted"):
+        elif self.tools.awaits(record) or (record.outside and record.is_open):
             news = await self._news(record)
         elif record.is_open:
             news = _failure("not_executed", NOT_BEGUN)
@@ -213,6 +213,8 @@ class Ledger:
             others = await self._others(db, write, record.key)
             if not changed["decided_by"] and (approval := self._approval(write, others)):
                 changed |= {"state": "waiting", "role": approval.role, "until": now(approval.waits)}
+            if write.confirmed:
+                await rows.note(db, record, "confirmed", write.customer)
             by = staff or write.customer
             if before is not None:
                 return await rows.move(db, before, by, **changed)
@@ -278,7 +280,7 @@ class Ledger:
             return not_known
         if receipt is not None:
             told_now = {"state": receipt.state, "receipt": receipt.model_dump(mode="json")}
-            return told_now if receipt.state != record.state else None
+            return told_now if any(record.values[k] != v for k, v in told_now.items()) else None
         if record.is_open and record.is_over:
             return _failure("not_executed", NOT_RECEIVED)
         return not_known

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+from uuid import uuid4
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END
@@ -14,15 +15,18 @@ from agent.answer import draft as drafts
 from agent.answer.compose import Answer, Composer, Material
 from agent.asking import Response, TurnFailed, ask
 from agent.calls import Failure, ToolCall, ToolResult, key_of
+from agent.desk import SqlDesk
 from agent.identity import Identity
 from agent.journal import Asked, Journal, NoSuchThread
 from agent.messages import asking, saying, telling
-from agent.perform import Performer, unperformed
+from agent.perform import Performer, same, unperformed
 from agent.problems import question_problem
 from agent.settings import Settings
+from agent.settling import Settler
 from agent.state import State
 from agent.turn import Errand, Turn
 from agent.wire.client import Client
+from agent.writing import Asker
 from tools.tool import Tool
 
 TASKS = 16  # reads of one round beyond this share tasks: a task costs more than most reads
@@ -49,6 +53,8 @@ class Nodes:
     composer: Composer
     identity: Identity
     journal: Journal
+    settler: Settler
+    desk: SqlDesk | None
     settings: Settings
 
     async def model(self, state: State, config: RunnableConfig) -> Command[Any]:
@@ -61,6 +67,8 @@ class Nodes:
             await self._admit(turn, state, config)
         except TurnFailed as never_begun:
             return self._aside(turn, never_begun.failure)
+        if turn.is_new and await self._is_with_person(config):
+            return await self._answer(turn, config, silent=True)
         await self.close_round(turn, config)
         if turn.round > self.settings.max_rounds:
             return await self._answer(turn, config)
@@ -76,10 +84,14 @@ class Nodes:
 
     async def call(self, state: Errand, config: RunnableConfig) -> dict[str, Any]:
         """Makes its calls; each result is filed under the key of the call that produced it."""
-        self._check_owner(state["customer"], config)
-        customer = self.identity(config)
-        made = [self._perform(call, state, customer) for call in state["calls"]]
-        results = await asyncio.gather(*made) if len(made) > 1 else [await made[0]]
+        await self._check_asker(state, config)
+        about = (state["turn"], state["fence"], state["language"])
+        asker = Asker(self.identity(config), _thread(config), *about)
+        first, *rest = state["calls"]
+        if self._writes(first):
+            return {"results": await self._write_once(first, rest, asker)}
+        made = [self._perform(call, asker, alone=not rest) for call in state["calls"]]
+        results = await asyncio.gather(*made) if rest else [await made[0]]
         return {"results": dict(results)}
 
     async def close_round(self, turn: Turn, config: RunnableConfig) -> None:
@@ -88,6 +100,7 @@ class Nodes:
         _check_round(calls, turn)
         if calls:
             await self.journal.of(config).keep(turn.number, calls, turn.results)
+            self.settler.expect(turn, calls)
             turn.tells([telling(c, turn.results[key_of(c)], turn.question_id) for c in calls])
 
     def _send_out(self, response: Response, turn: Turn) -> Command[Any]:
@@ -106,13 +119,21 @@ class Nodes:
         config: RunnableConfig,
         response: Response | None = None,
         failure: Failure | None = None,
+        silent: bool = False,
     ) -> Command[Any]:
-        """Puts the shop's values into the model's words, and says that to the customer."""
+        """Puts the shop's values into the model's words, and says that to the customer.
+
+        silent: the thread is with a person, so nothing is said but what became of a write.
+        """
         draft = response.text if response else None
-        answer = self._compose(await self._material(turn, draft, failure, config))
+        material = await self._material(turn, draft, failure, config)
+        wrote = any(self._writes(call) for call in turn.calls)
+        with_person = silent or (wrote and await self._is_with_person(config))
+        answer = self._compose(replace(material, with_person=with_person, silent=silent))
         await self.journal.of(config).end_turn(turn.number, answer)
         said = saying(answer["message"], turn.question_id, response.id if response else "")
-        return Command(update=turn.ends(said, answer), goto=END)
+        spoken = [said] if answer["message"] else []
+        return Command(update=turn.ends(spoken, answer), goto=END)
 
     def _aside(self, turn: Turn, failure: Failure) -> Command[Any]:
         """Answers beside the thread: the question does not become part of it."""
@@ -127,14 +148,27 @@ class Nodes:
             progress.tell("card", card["call_id"], card["tool"], card["subject"], card["source"])
         return answer
 
+    async def _write_once(
+        self, first: ToolCall, twins: list[ToolCall], asker: Asker
+    ) -> dict[str, ToolResult]:
+        """One write, and those that ask for the very same: one question, one effect."""
+        if {self.performer.action(call) for call in twins} - {self.performer.action(first)}:
+            raise BrokenRound("Different writes came as one.")
+        key, result = await self._perform(first, asker)
+        twin = {key_of(call): same(call, result) for call in twins}
+        for each in twin.values():
+            progress.tell(
+                "call_finished", each["call_id"], each["tool"], each["subject"], each["status"]
+            )
+        return {key: result, **twin}
+
     async def _perform(
-        self, call: ToolCall, errand: Errand, customer: str | None
+        self, call: ToolCall, asker: Asker, *, alone: bool = True
     ) -> tuple[str, ToolResult]:
-        alone = len(errand["calls"]) == 1
         subject = self.performer.subject(call)
         progress.tell("call_started", call["call_id"], call["name"], subject, "running")
-        async with tracing.call_run(call, errand["turn"], call["name"] in self.tools) as run:
-            result = await self.performer.perform(call, customer, may_pause=alone)
+        async with tracing.call_run(call, asker.turn, call["name"] in self.tools) as run:
+            result = await self.performer.perform(call, asker, may_pause=alone)
             run["result"] = result
         progress.tell(
             "call_finished", call["call_id"], call["name"], result["subject"], result["status"]
@@ -142,13 +176,13 @@ class Nodes:
         return key_of(call), result
 
     def _errands(self, calls: list[ToolCall], turn: Turn) -> list[Errand]:
-        """A task for each call; reads share once there are many. What writes is always alone."""
-        if len(calls) <= TASKS:
-            return [turn.errand([call]) for call in calls]
-        writes = [[call] for call in calls if self._writes(call)]
+        """A task for each call; reads share once there are many, and equal writes are one."""
+        writes: dict[str, list[ToolCall]] = {}
+        for call in filter(self._writes, calls):
+            writes.setdefault(self.performer.action(call), []).append(call)
         reads = [call for call in calls if not self._writes(call)]
         shared = [reads[place::TASKS] for place in range(min(TASKS, len(reads)))]
-        return [turn.errand(group) for group in (*writes, *shared)]
+        return [turn.errand(group) for group in (*writes.values(), *shared)]
 
     def _writes(self, call: ToolCall) -> bool:
         tool = self.tools.get(call["name"])
@@ -158,11 +192,6 @@ class Nodes:
         limit = f"Only {self.settings.max_calls} calls are made in one response; this one was not."
         return unperformed(call, self.tools.get(call["name"]), "not_executed", limit)
 
-    def _lost(self, call: ToolCall) -> ToolResult:
-        """What is said of a call whose round was broken off before its result was kept."""
-        message = "The turn was broken off before this result was kept. Nothing was changed."
-        return unperformed(call, self.tools.get(call["name"]), "not_kept", message)
-
     async def _admit(self, turn: Turn, state: State, config: RunnableConfig) -> None:
         """Lets a turn begin, or go on. Raises TurnFailed, and then nothing of it is kept."""
         if self._is_foreign(state, config):
@@ -171,46 +200,42 @@ class Nodes:
             raise TurnFailed("no_such_thread", "The thread is not this customer's.")
         if not turn.is_new:
             return
-        await self._settle(turn, config)
+        journal = self.journal.of(config)
+        await self.settler.close(turn, journal)
         if problem := question_problem(turn.question):
             raise TurnFailed(*problem)
         asked = Asked(turn.question_id, turn.question)
-        customer = self.identity(config) or ""
+        customer, fence = self.identity(config) or "", uuid4().hex
         try:
-            number = await self.journal.of(config).begin_turn(customer, asked, turn.number)
+            number = await journal.begin_turn(customer, asked, turn.number, fence)
         except NoSuchThread:
             raise TurnFailed("no_such_thread", "The thread is not this customer's.") from None
-        turn.begin(number, customer)
+        turn.begin(number, customer, fence)
+        await self.settler.hear(turn, journal)
 
-    async def _settle(self, turn: Turn, config: RunnableConfig) -> None:
-        """Closes what a turn that was broken off left open: this one begins on a whole history."""
-        if not turn.left:
-            return
-        journal, results = self.journal.of(config), turn.left_results
-        kept = await journal.results(turn.left_in, turn.left)
-        known = {
-            key: results.get(key) or kept.get(key) or self._lost(call)
-            for call in turn.left
-            if (key := key_of(call))
-        }
-        await journal.keep(turn.left_in, turn.left, known)
-        turn.settles([telling(call, known[key_of(call)], turn.left_for) for call in turn.left])
+    async def _is_with_person(self, config: RunnableConfig) -> bool:
+        return self.desk is not None and await self.desk.has(_thread(config))
 
     def _is_foreign(self, state: State, config: RunnableConfig) -> bool:
         customer = self.identity(config) or ""
         return state.get("customer", customer) != customer
 
-    def _check_owner(self, owner: str, config: RunnableConfig) -> None:
+    async def _check_asker(self, errand: Errand, config: RunnableConfig) -> None:
         """A step that goes on with a turn, after a pause or a crash, is asked for by its owner."""
-        if (self.identity(config) or "") != owner:
-            raise NotYours
+        if (self.identity(config) or "") == errand["customer"]:
+            return
+        if self.performer.writer and any(map(self._writes, errand["calls"])):
+            await self.performer.writer.spoil(_thread(config), config)
+        raise NotYours
 
     async def _material(
         self, turn: Turn, text: str | None, failure: Failure | None, config: RunnableConfig
     ) -> Material:
         """What the answer is made of; the journal is asked where this turn does not suffice."""
         calls, results = turn.calls, turn.results
-        material = Material(turn.number, turn.question, text, calls, results, failure)
+        material = Material(
+            turn.number, turn.question, text, calls, results, failure, news=turn.news
+        )
         draft, journal = drafts.read(text or ""), self.journal.of(config)
         if draft is None:
             return material
@@ -220,6 +245,10 @@ class Nodes:
         failed = any(result["status"] == "error" for result in results.values())
         named = [] if here and not failed else await journal.named(turn.number)
         return replace(material, earlier=earlier, named=named)
+
+
+def _thread(config: RunnableConfig) -> str:
+    return str(config.get("configurable", {}).get("thread_id") or "")
 
 
 def _within(turn: Turn, config: RunnableConfig) -> RunnableConfig:

@@ -6,8 +6,8 @@ may stop a whole run passes through: a pause of the graph, and the cancelling of
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -17,8 +17,11 @@ from langgraph.errors import GraphInterrupt
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
-from agent.calls import ErrorKind, ToolCall, ToolError, ToolResult
+from agent.actions import Outcome, Record, Write, told
+from agent.calls import ErrorKind, ToolCall, ToolError, ToolResult, key_of
 from agent.plain import is_plain
+from agent.write_tools import held
+from agent.writing import Asker, Writer
 from tools.failures import ToolFailure
 from tools.locales import clean
 from tools.shop.protocol import CustomerShop, Shop
@@ -57,15 +60,22 @@ class Performer:
     tools: Mapping[str, Tool]
     shop: Shop
     timeout: float
+    writer: Writer | None = None
     limits: Limits = field(default_factory=Limits)
 
     def subject(self, call: ToolCall) -> str:
         """What a call seems to be about, before it is checked: for progress, nothing else."""
         return _stated_subject(call, self.tools.get(call["name"]))
 
-    async def perform(
-        self, call: ToolCall, customer: str | None, *, may_pause: bool = True
-    ) -> ToolResult:
+    def action(self, call: ToolCall) -> str:
+        """The same for calls that ask for the same write; each call's own where it is none."""
+        tool = self.tools.get(call["name"])
+        if tool is not None and tool.effect == "write":
+            with suppress(CallError):
+                return Write(tool, dict(validated(tool, call["arguments"])), "").action
+        return key_of(call)
+
+    async def perform(self, call: ToolCall, asker: Asker, *, may_pause: bool = True) -> ToolResult:
         """may_pause: False where calls share a task: the answer to a pause could reach another."""
         started = _now()
         tool = self.tools.get(call["name"])
@@ -73,9 +83,12 @@ class Performer:
         try:
             if tool is None:
                 raise CallError("unknown_tool", f"There is no tool {call['name']!r}.")
-            checked = _validated(tool, arguments)
+            checked = validated(tool, arguments)
             subject, arguments = _subject(tool, checked), _plain(checked)
-            data = await self._run(tool, call, checked, customer)
+            if tool.effect == "write" and self.writer:
+                outcome = await self.writer.write(tool, call, dict(checked), asker)
+                return _result(call, tool, subject, arguments, started, written(outcome))
+            data = await self._run(tool, call, checked, asker.customer)
             _check_subject(tool, arguments, data)
         except GraphInterrupt:
             if may_pause:
@@ -93,7 +106,7 @@ class Performer:
         context = self._context(tool, customer)
         arguments = dict(checked)
         async with self.limits.of(tool):
-            task = asyncio.create_task(_held(tool.run(context, arguments, call["call_id"])))
+            task = asyncio.create_task(held(tool.run(context, arguments, call["call_id"])))
             data = await _outcome(task, tool.timeout or self.timeout, tool.name)
         if not is_plain(data):
             raise CallError("service_error", "The service answered with more than can be kept.")
@@ -105,14 +118,6 @@ class Performer:
         if customer is None:
             raise CallError("rejected", "Nobody is signed in, so nothing was looked up.")
         return Context(customer=customer, shop=CustomerShop(self.shop, customer))
-
-
-async def _held(running: Awaitable[Any]) -> Any:
-    """A tool may end itself, but not the process: asyncio lets these two pass to everybody."""
-    try:
-        return await running
-    except (SystemExit, KeyboardInterrupt) as error:
-        raise RuntimeError(f"the tool raised {type(error).__name__}") from None
 
 
 async def _outcome(task: "asyncio.Future[Any]", seconds: float, name: str) -> Any:
@@ -161,7 +166,7 @@ def _forget(task: "asyncio.Future[Any]") -> None:
         task.exception()
 
 
-def _validated(tool: Tool, arguments: dict[str, Any] | str) -> BaseModel | dict[str, Any]:
+def validated(tool: Tool, arguments: dict[str, Any] | str) -> BaseModel | dict[str, Any]:
     if isinstance(arguments, str):
         raise CallError("invalid_arguments", f"Not one strict JSON object: {_shortened(arguments)}")
     try:
@@ -237,6 +242,26 @@ def _result(
         **outcome,
     }
     return cast(ToolResult, result)
+
+
+def written(outcome: Outcome) -> dict[str, Any]:
+    """What the ledger says, as the part of a result that differs from call to call."""
+    action = {"action": outcome.key} if outcome.key else {}
+    if outcome.error is not None:
+        return {"status": "error", "error": outcome.error, **action}
+    return {"status": "ok", "data": outcome.data, **action}
+
+
+def same(call: ToolCall, result: ToolResult) -> ToolResult:
+    """The result of a call that asks for the very write that another call of its response got."""
+    repeated = {"data": {**result["data"], "repeated": True}} if result["status"] == "ok" else {}
+    return cast(ToolResult, {**result, "call_id": call["call_id"], **repeated})
+
+
+def of_record(call: ToolCall, tool: Tool, record: Record) -> ToolResult:
+    """The result of a call by what the ledger has of it."""
+    outcome = written(told(record))
+    return _result(call, tool, record.subject, record.arguments, record.asked_at, outcome)
 
 
 def unperformed(call: ToolCall, tool: Tool | None, kind: ErrorKind, message: str) -> ToolResult:

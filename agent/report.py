@@ -1,15 +1,24 @@
-"""A turn as one JSON object: what `ask --json` prints and other programs read."""
+"""A turn as one JSON object: what `ask --json` and `decide --json` print."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from langgraph.types import Interrupt
 
 from agent import usage
 from agent.calls import ToolCall, ToolResult, key_of, output_of
 
 
-def report(thread_id: str, state: Mapping[str, Any]) -> dict[str, Any]:
-    """The turn that a final state holds. Money is text, times are ISO 8601 with zone."""
-    answer, results = state["answer"], state["results"]
+def report(
+    thread_id: str, state: Mapping[str, Any], pauses: Sequence[Interrupt] = ()
+) -> dict[str, Any]:
+    """The turn that a state holds. Money is text, times are ISO 8601 with zone.
+
+    pauses: of the thread, where confirmations are pending. There is no answer yet then: the message
+    is what is asked.
+    """
+    asked = confirmations(state, pauses)
+    answer = _asking(state, asked) if asked else state["answer"]
     return {
         "thread_id": thread_id,
         "turn": answer["turn"],
@@ -17,9 +26,11 @@ def report(thread_id: str, state: Mapping[str, Any]) -> dict[str, Any]:
         "message": answer["message"],
         "locale": answer["locale"],
         "cards": answer["cards"],
-        "calls": [_call(call, results.get(key_of(call))) for call in state["calls"]],
-        "confirmations": [],
-        "rounds": max((call["round"] for call in state["calls"]), default=0) + 1,
+        "calls": [
+            _call(call, state["results"].get(key_of(call)), asked) for call in state["calls"]
+        ],
+        "confirmations": asked,
+        "rounds": max((call["round"] for call in state["calls"]), default=0) + (not asked),
         "usage": {**usage.NOTHING, **state["usage"]},
         "cost_usd": None,
         "trace_id": None,
@@ -27,12 +38,39 @@ def report(thread_id: str, state: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _call(call: ToolCall, result: ToolResult | None) -> dict[str, Any]:
+def confirmations(state: Mapping[str, Any], pauses: Sequence[Interrupt]) -> list[dict[str, Any]]:
+    """What the customer is asked to confirm, in the order in which the model asked for it."""
+    named = ("call_id", "tool", "subject", "arguments", "digest", "locale")
+    asked = [
+        {
+            "interrupt_id": pause.id,
+            **{name: pause.value[name] for name in named},
+            "question": pause.value["action_requests"][0]["description"],
+        }
+        for pause in pauses
+    ]
+    places = {call["call_id"]: place for place, call in enumerate(state["calls"])}
+    return sorted(asked, key=lambda each: places[each["call_id"]])
+
+
+def _asking(state: Mapping[str, Any], asked: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "turn": state["turn"],
+        "status": "awaiting_confirmation",
+        "message": "\n".join(each["question"] for each in asked),
+        "locale": asked[0]["locale"],
+        "cards": [],
+        "error": None,
+    }
+
+
+def _call(call: ToolCall, result: ToolResult | None, asked: list[dict[str, Any]]) -> dict[str, Any]:
+    subjects = {each["call_id"]: each["subject"] for each in asked}
     return {
         "call_id": call["call_id"],
         "item_id": call["item_id"],
         "tool": call["name"],
-        "subject": result["subject"] if result else "",
+        "subject": result["subject"] if result else subjects.get(call["call_id"], ""),
         "arguments": call["arguments"],
         "round": call["round"],
         "response_id": call["response_id"],

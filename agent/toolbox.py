@@ -20,19 +20,24 @@ from tools.tool import Arguments, Context, InvalidArguments, Tool, sentence_of
 AnyTool = Tool | BaseTool | Callable[..., Any]
 
 
-def toolbox(tools: Iterable[AnyTool]) -> Mapping[str, Tool]:
-    """Tools by name. Raises Problem when two share one."""
+def toolbox(tools: Iterable[AnyTool], *, writes: bool) -> Mapping[str, Tool]:
+    """Tools by name. Raises Problem when two share one, or one writes where none may."""
     box: dict[str, Tool] = {}
     for each in tools:
         tool = each if isinstance(each, Tool) else adapt(each)
-        if tool.effect == "write":
-            raise Problem(f"{tool.name!r} writes, and there is no ledger yet that would hold it.")
+        if tool.effect == "write" and not writes:
+            raise Problem(f"{tool.name!r} writes, and there is no database that would hold it.")
         if tool.name in box:
             raise Problem(
                 f"Two tools are called {tool.name!r}; the model could not tell them apart."
             )
         box[tool.name] = tool
     return box
+
+
+def writing(box: Mapping[str, Tool]) -> dict[str, Tool]:
+    """Those that write."""
+    return {name: tool for name, tool in box.items() if tool.effect == "write"}
 
 
 def schemas(box: Mapping[str, Tool]) -> list[dict[str, Any]]:

@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
 from agent import usage
-from agent.calls import ToolCall
+from agent.calls import ToolCall, ToolResult
 from agent.state import Results, State
 from agent.window import last_said, removed, said_since, usable
+from tools.locales import DEFAULT, guess
 
 
 class Errand(TypedDict):
@@ -19,13 +20,16 @@ class Errand(TypedDict):
     calls: list[ToolCall]
     turn: int
     customer: str
+    fence: str
+    language: str
 
 
 class Turn:
     """Reads the state once. A question behind the last answer, or behind calls, is a new turn.
 
     round: the one that the model is asked for now. sent_out: the calls of the one before.
-    left: the calls that a turn that was broken off sent out, and their number and question.
+    left: the calls that a turn that was broken off sent out last; left_calls: all of its calls.
+    news: what the customer has not been told yet of writes of earlier turns.
     """
 
     def __init__(self, state: State) -> None:
@@ -39,10 +43,14 @@ class Turn:
         self.question = "\n".join(message.text for message in self.questions)
         self.calls = [] if self.is_new else state["calls"]
         self.results: Results = {} if self.is_new else state["results"]
+        self.left_calls = state.get("calls", []) if self.is_new and round else []
         out = [call for call in state.get("calls", ()) if round and call["round"] == round]
         self.sent_out, self.left = ([], out) if self.is_new else (out, [])
         self.left_in, self.left_for = state.get("turn", 0), state.get("question_id", "")
         self.left_results: Results = state.get("results", {})
+        self.fence = state.get("fence", "")
+        self.open = dict(state.get("open", {}))
+        self.news: list[ToolResult] = []
         self.update: dict[str, Any] = {"messages": []}
         self.history = messages
         self._messages = messages
@@ -59,9 +67,9 @@ class Turn:
         self.update["messages"] = [*removed(m.id for m in said), *results, *said]
         self.update["round"] = 0
 
-    def begin(self, number: int, customer: str) -> None:
+    def begin(self, number: int, customer: str, fence: str) -> None:
         """number: the journal's; a state that was lost or told again counts wrongly."""
-        self.number, self.customer = number, customer
+        self.number, self.customer, self.fence = number, customer, fence
         self.history = usable(self._messages)
         gone = {m.id for m in self._messages} - {m.id for m in self.history}
         self.update |= {
@@ -70,11 +78,31 @@ class Turn:
             "round": self.round,
             "customer": customer,
             "question_id": self.question_id,
+            "fence": fence,
             "calls": [],
             "results": Overwrite({}),
             "usage": self._usage,
             "answer": {},
         }
+
+    def tells_again(self, result: ToolMessage) -> None:
+        """A result that is another by now, in the place of the one that the model was told.
+
+        A vendor that keeps the conversation has the old one, so it goes on from before that.
+        """
+        places = [n for n, message in enumerate(self.history) if message.id == result.id]
+        for place in places:
+            rest = [_unnamed(message) for message in self.history[place + 1 :]]
+            changed = [message for message in rest if message not in self.history]
+            self.history = [*self.history[:place], result, *rest]
+            self.update["messages"] = [*self.update["messages"], result, *changed]
+
+    def expects(self, where: str, result: ToolResult, more: bool) -> None:
+        """Keeps in mind whether more will be heard of a write."""
+        self.open.pop(where, None)
+        if more and "action" in result:
+            self.open[where] = result["action"]
+        self.update["open"] = self.open
 
     def tells(self, results: list[ToolMessage]) -> None:
         """The results of the calls that were sent out, in the order the model asked."""
@@ -92,11 +120,18 @@ class Turn:
             self.update["results"] = Overwrite(refused) if self.is_new else refused
 
     def errand(self, calls: list[ToolCall]) -> Errand:
-        return Errand(calls=calls, turn=self.number, customer=self.customer)
+        language = guess(self.question) or DEFAULT
+        return Errand(
+            calls=calls,
+            turn=self.number,
+            customer=self.customer,
+            fence=self.fence,
+            language=language,
+        )
 
-    def ends(self, said: AIMessage, answer: Mapping[str, Any]) -> dict[str, Any]:
+    def ends(self, said: list[AIMessage], answer: Mapping[str, Any]) -> dict[str, Any]:
         """The update that ends the turn."""
-        messages = [*self.update["messages"], said]
+        messages = [*self.update["messages"], *said]
         return {**self.update, "messages": messages, "answer": answer, "round": 0}
 
     def stays_out(self, said: AIMessage, answer: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,3 +139,10 @@ class Turn:
         settled = [m for m in self.update["messages"] if isinstance(m, ToolMessage)]
         gone = removed(message.id for message in self.questions)
         return {**self.update, "messages": [*gone, *settled, said], "answer": answer}
+
+
+def _unnamed(message: AnyMessage) -> AnyMessage:
+    """A message without the vendor's id of its response."""
+    if not isinstance(message, AIMessage) or not message.response_metadata.get("id"):
+        return message
+    return message.model_copy(update={"response_metadata": {}})

@@ -47,6 +47,14 @@ class WriteTools:
         checked = dict(tool.validate(json.dumps(record.arguments)))
         return Write(tool, checked, record.customer_id, record.thread_id, record.call)
 
+    def awaits(self, record: Record) -> bool:
+        """Whether more will be heard of what is done or asked for; the tool can look it up."""
+        tool = self.by_name[record.tool]
+        if tool.find is None or tool.returns is None or record.receipt is None:
+            return False
+        receipt = tool.returns.model_validate(record.receipt)
+        return isinstance(receipt, Receipt) and receipt.awaits
+
     async def problem(self, write: Write) -> ToolError | None:
         """What the write would be refused with as things are."""
         if write.tool.check is None:
@@ -83,11 +91,19 @@ class WriteTools:
 
     async def _timed(self, write: Write, work: Awaitable[T]) -> T:
         async with asyncio.timeout(self.seconds(write.tool)):
-            return await work
+            return await held(work)
 
     def _context(self, write: Write, key: str = "", db: AsyncConnection | None = None) -> Context:
         shop = CustomerShop(self.shop, write.customer)
         return Context(write.customer, shop, write.thread, self.desk, key, db)
+
+
+async def held(running: Awaitable[T]) -> T:
+    """A tool may end itself, but not the process: asyncio lets these two pass to everybody."""
+    try:
+        return await running
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise RuntimeError(f"the tool raised {type(error).__name__}") from None
 
 
 def problem_of(tool: Tool, error: Exception) -> ToolError:

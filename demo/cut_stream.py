@@ -92,7 +92,9 @@ async def _calls_of_an_unguarded_client() -> list[Any]:
         http_socket_options=(),
         http_async_client=httpx2.AsyncClient(transport=CutOnce()),
     )
-    response = await model.bind_tools(schemas(toolbox(TOOLS)), strict=True).ainvoke(QUESTION)
+    response = await model.bind_tools(schemas(toolbox(TOOLS, writes=False)), strict=True).ainvoke(
+        QUESTION
+    )
     return list(response.tool_calls)
 
 

@@ -562,8 +562,8 @@ def test_each_write_keeps_a_card_of_its_own() -> None:
     assert [card["call_id"] for card in answer["cards"]] == ["c1", "c2"]
 
 
-async def test_a_tool_that_writes_is_refused_as_long_as_no_ledger_holds_it() -> None:
-    with pytest.raises(Problem, match="no ledger"):
+async def test_a_tool_that_writes_is_refused_where_no_database_holds_a_ledger() -> None:
+    with pytest.raises(Problem, match="no database"):
         graph_of(Scripted(), tools=[replace(wares, effect="write", name="w")])
 
 

@@ -68,6 +68,11 @@ class Receipt(BaseModel):
     state: Literal["done", "accepted"]
     repeated: bool = False
 
+    @property
+    def awaits(self) -> bool:
+        """Whether more will be heard of it, by the tool's `find`."""
+        return self.state == "accepted"
+
 
 Check = Callable[[Context, Arguments], Awaitable[None]]
 Find = Callable[[Context, Arguments], Awaitable[Receipt | None]]

@@ -38,7 +38,7 @@ class Card(TypedDict):
 
 class Answer(TypedDict):
     turn: int
-    status: Literal["answered", "failed"]
+    status: Literal["answered", "with_person", "failed"]
     message: str
     locale: str
     cards: list[Card]
@@ -52,6 +52,8 @@ class Material:
     draft: the model's last message, None when there is none (`failure`, or the round limit).
     earlier: ok results of earlier turns by call id, for cards that speak of them.
     named: order ids that the thread has spoken of before.
+    news: results of writes of earlier turns that the customer has not been told yet.
+    with_person: the thread is with a person now. silent: it was before, so only news is told.
     """
 
     turn: int
@@ -62,6 +64,9 @@ class Material:
     failure: Failure | None = None
     earlier: Mapping[str, ToolResult] = field(default_factory=dict)
     named: Sequence[str] = ()
+    news: Sequence[ToolResult] = ()
+    with_person: bool = False
+    silent: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,9 +82,10 @@ class Composer:
         speech = locale(draft.locale if draft else guess(material.question) or DEFAULT)
         spoken = Spoken(records(material.calls, material.results), self.tools)
         ok = [json.dumps(r.result["data"]) for r in spoken.records if r.ok]
-        said = _squeezed(" ".join([material.question, *material.named, *ok]))
+        written = [result["subject"] for result in material.news]
+        said = _squeezed(" ".join([material.question, *material.named, *written, *ok]))
         binder = _Binder(self.tools, speech, spoken, material.earlier, said)
-        cards = binder.cards(draft)
+        cards = binder.cards(draft, material.news)
         parts = [card["text"] for card in cards]
         if draft is not None:
             opening, closing = self._free_words(draft, speech, spoken, material)
@@ -89,8 +95,8 @@ class Composer:
         parts += self._ending(material, speech)
         return Answer(
             turn=material.turn,
-            status="failed" if material.failure else "answered",
-            message="\n".join(parts) or str(speech.sentence("answer", "nothing")),
+            status=_status(material),
+            message="\n".join(parts) or self._nothing(speech, material),
             locale=speech.name,
             cards=cards,
             error=material.failure,
@@ -112,7 +118,12 @@ class Composer:
         named = () if ok else material.named
         return FreeWords.of(speech, [material.question, *named], {r.result["tool"] for r in ok})
 
+    def _nothing(self, speech: Locale, material: Material) -> str:
+        return "" if material.silent else _required(speech, "answer", "nothing")
+
     def _ending(self, material: Material, speech: Locale) -> list[str]:
+        if material.silent:
+            return []
         if material.failure is not None:
             return [_required(speech, "turn", material.failure["kind"], "model_unavailable")]
         if material.draft is None:
@@ -130,8 +141,8 @@ class _Binder:
     earlier: Mapping[str, ToolResult]
     said: str  # by the customer; a failure names nothing that only the model has said
 
-    def cards(self, draft: Draft | None) -> list[Card]:
-        """The model's cards in its order, then a default card for every result without one."""
+    def cards(self, draft: Draft | None, news: Sequence[ToolResult]) -> list[Card]:
+        """The news, the model's cards in its order, a default card for every other result."""
         cards: dict[str, Card] = {}
         for card in draft.cards if draft else ():
             found = self._find(card.call_id)
@@ -142,7 +153,9 @@ class _Binder:
         silent = draft is None and not must and not cards
         for record in rest if silent else must:
             cards[_key(record)] = self._card(record.result, "")
-        return list(cards.values())
+        told = [f"earlier/{result['call_id']}" in cards for result in news]
+        fresh = [self._card(r, "") for r, is_told in zip(news, told, strict=True) if not is_told]
+        return [*fresh, *cards.values()]
 
     def _find(self, call_id: str) -> tuple[str, ToolResult] | None:
         if record := self.spoken.find(call_id):
@@ -217,6 +230,12 @@ class _Binder:
             return general
         what = self.speech.sentence("what", result["tool"]) or result["tool"].replace("_", " ")
         return general if "{subject}" in what and not subject else what
+
+
+def _status(material: Material) -> Literal["answered", "with_person", "failed"]:
+    if material.failure:
+        return "failed"
+    return "with_person" if material.with_person else "answered"
 
 
 def _made(

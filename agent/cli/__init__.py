@@ -16,6 +16,7 @@ from agent.cli import process
 
 COMMANDS = {
     "ask": "agent.cli.ask:ask",
+    "decide": "agent.cli.ask:decide",
     "chat": "agent.cli.ask:chat",
     "orders": "agent.cli.orders:orders",
     "check-model": "agent.cli.check_model:check_model",

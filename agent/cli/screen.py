@@ -9,6 +9,7 @@ from rich.text import Text
 
 from tools.locales import clean
 
+COLOURS = {"failed": "red", "awaiting_confirmation": "yellow"}
 MARKS = {"ok": ("✓", "green"), "error": ("✗", "red")}
 
 
@@ -41,10 +42,17 @@ class Progress:
 def show_answer(report: dict[str, Any]) -> None:
     """The answer, framed on a terminal, plain text elsewhere."""
     console = Console(highlight=False)
-    if console.is_terminal:
-        colour = "red" if report["status"] == "failed" else "green"
+    if not report["message"]:
+        pass
+    elif console.is_terminal:
+        colour = COLOURS.get(report["status"], "green")
         console.print(Panel(Text(report["message"]), border_style=colour, expand=False))
     else:
         click.echo(report["message"])
+    for asked in report["confirmations"]:
+        wanted = clean(f"{asked['tool']} {asked['subject']}")
+        click.echo(f"waits for your yes or no: {wanted}  {clean(asked['call_id'])}", err=True)
+    if report["status"] == "with_person":
+        click.echo("This conversation is with a member of our staff.", err=True)
     if report["error"] is not None:
         click.echo(report["error"]["message"], err=True)

@@ -3,15 +3,16 @@
 import asyncio
 import sqlite3
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import aiosqlite
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.types import Command
 from sqlalchemy import make_url
 
 from agent import tracing
@@ -21,7 +22,7 @@ from agent.identity import stated
 from agent.journal import ThreadJournal
 from agent.plain import is_text
 from agent.problems import Problem, check_question
-from agent.report import report
+from agent.report import confirmations, report
 from agent.settings import Settings
 from agent.store import open_database
 from agent.wire.connect import connect
@@ -32,6 +33,14 @@ from tools.shop.protocol import Shop
 from tools.shop.records import shown
 
 Watch = Callable[[dict[str, Any]], None]
+
+
+class CallDecision(NamedTuple):
+    """The customer's answer to the confirmation of one call."""
+
+    call_id: str
+    confirmed: bool
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,10 +62,9 @@ class Session:
         return wanted
 
     async def _check_kept(self, thread: str) -> None:
-        config: Any = {"configurable": {"thread_id": thread}}
         with self.database.problems():
             try:
-                kept = await self.graph.aget_state(config)
+                kept = await self.graph.aget_state(_config(thread))
             except sqlite3.Error:
                 raise
             except Exception as error:  # whatever it is that damaged bytes turn into
@@ -74,29 +82,75 @@ class Session:
     async def ask(self, thread: str, text: str, watch: Watch) -> dict[str, Any]:
         """The report of one turn, told to `watch` while it runs. Raises Problem for no question."""
         check_question(text)
-        config: Any = {"configurable": {"thread_id": thread}}
-        question: Any = {"messages": [HumanMessage(text)]}
         async with door(self.file, thread):
-            try:
-                with self.database.problems():
-                    state = await self._run(question, config, watch)
-            except DatabaseProblem as problem:
-                raise type(problem)(f"{problem} The turn was not finished.") from problem
-        if not state.get("answer"):
-            raise Problem("The turn waits for something that this command cannot answer.")
-        return report(thread, state)
+            return await self._go_on(thread, {"messages": [HumanMessage(text)]}, watch)
 
-    async def _run(self, question: Any, config: Any, watch: Watch) -> dict[str, Any]:
+    async def decide(
+        self, thread: str, decisions: Sequence[CallDecision], watch: Watch
+    ) -> dict[str, Any]:
+        """The report of the turn after the customer's answers to its pending confirmations.
+
+        Raises Problem, with nothing done, where one of them is for a call that is not pending.
+        """
+        async with door(self.file, thread):
+            with self.database.problems():
+                snapshot = await self.graph.aget_state(_config(thread))
+            asked = confirmations(snapshot.values, snapshot.interrupts)
+            return await self._go_on(thread, Command(resume=answers(asked, decisions)), watch)
+
+    async def _go_on(self, thread: str, what: Any, watch: Watch) -> dict[str, Any]:
+        try:
+            with self.database.problems():
+                state = await self._run(what, thread, watch)
+                if "__interrupt__" not in state:
+                    return report(thread, state)
+                snapshot = await self.graph.aget_state(_config(thread))
+                return report(thread, snapshot.values, snapshot.interrupts)
+        except DatabaseProblem as problem:
+            raise type(problem)(f"{problem} The turn was not finished.") from problem
+
+    async def _run(self, what: Any, thread: str, watch: Watch) -> dict[str, Any]:
         """The state that this run left. The thread's newest may be another's that ran meanwhile."""
         state: dict[str, Any] = {}
         modes: Any = ["custom", "values"]
-        stream: Any = self.graph.astream(question, config, stream_mode=modes)
+        stream: Any = self.graph.astream(what, _config(thread), stream_mode=modes)
         async for mode, event in stream:
             if mode == "custom":
                 watch(event)
             else:
                 state = event
         return state
+
+
+def answers(
+    asked: Sequence[Mapping[str, Any]], decisions: Sequence[CallDecision]
+) -> dict[str, Any]:
+    """The decisions as LangGraph takes them, by the id of each pause. Raises Problem."""
+    pending = {each["call_id"]: each for each in asked}
+    if not pending:
+        raise Problem("Nothing waits for a confirmation in this thread. Nothing was done.")
+    for decision in decisions:
+        if decision.call_id not in pending:
+            known = ", ".join(map(shown, pending))
+            raise Problem(
+                f"No confirmation is pending for {shown(decision.call_id)}, but for {known}."
+                " Nothing was done."
+            )
+    if len({decision.call_id for decision in decisions}) < len(decisions):
+        raise Problem("A call was decided twice. Nothing was done.")
+    return {
+        pending[each.call_id]["interrupt_id"]: {
+            "decision": "confirm" if each.confirmed else "reject",
+            "call_id": each.call_id,
+            "digest": pending[each.call_id]["digest"],
+            "reason": each.reason,
+        }
+        for each in decisions
+    }
+
+
+def _config(thread: str) -> Any:
+    return {"configurable": {"thread_id": thread}}
 
 
 @asynccontextmanager

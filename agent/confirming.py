@@ -1,0 +1,110 @@
+"""The customer's yes to a write: a pause of the graph, bound to one call and its arguments.
+
+The pause asks in the form of LangChain's human-in-the-loop middleware, so that inbox interfaces can
+show it. It is answered by `{"decision": "confirm" | "reject", "call_id", "digest", "reason"?}`, or
+by that schema's own `approve` and `reject`. Any other answer changes nothing: it is asked again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, NotRequired
+
+from langchain_core.runnables import RunnableConfig
+from langgraph._internal._constants import CONFIG_KEY_SCRATCHPAD
+from langgraph.types import interrupt
+from pydantic_core import to_json
+from typing_extensions import TypedDict
+
+UNCLEAR = "The answer was not understood, so nothing was done. Confirm or reject this call."
+OTHER = "The answer is for another call or for other arguments, so nothing was done."
+EDITED = "A call is confirmed or rejected as it is; nothing was done."
+STOCK = {"approve": True, "reject": False}
+OWN = {"confirm": True, "reject": False}
+
+
+class Confirmation(TypedDict):
+    """What a pause asks. receipt: of the first time, where the same is to be done once more.
+
+    problem: why the last answer did not count.
+    """
+
+    action_requests: list[dict[str, Any]]
+    review_configs: list[dict[str, Any]]
+    call_id: str
+    tool: str
+    subject: str
+    arguments: dict[str, Any]
+    digest: str
+    locale: str
+    receipt: NotRequired[dict[str, Any]]
+    problem: NotRequired[str]
+
+
+@dataclass(frozen=True)
+class Decision:
+    confirmed: bool
+    reason: str = ""
+
+
+def confirmation(
+    call_id: str,
+    tool: str,
+    subject: str,
+    arguments: Mapping[str, Any],
+    question: str,
+    locale: str,
+    about: object,
+    receipt: Mapping[str, Any] | None = None,
+) -> Confirmation:
+    """question: in the language `locale`. about: what else the digest is bound to, as JSON."""
+    arguments = dict(arguments)
+    asked = Confirmation(
+        action_requests=[{"name": tool, "args": arguments, "description": question}],
+        review_configs=[{"action_name": tool, "allowed_decisions": list(STOCK)}],
+        call_id=call_id,
+        tool=tool,
+        subject=subject,
+        arguments=arguments,
+        locale=locale,
+        digest=_digest(about, call_id, tool, arguments, receipt),
+    )
+    return {**asked, "receipt": dict(receipt)} if receipt else asked
+
+
+def decided(asked: Confirmation) -> Decision:
+    """Pauses until the customer has decided. What stands before it runs again on each answer."""
+    decision = read(interrupt(asked), asked)
+    while isinstance(decision, str):
+        decision = read(interrupt({**asked, "problem": decision}), asked)
+    return decision
+
+
+def read(answer: object, asked: Confirmation) -> Decision | str:
+    """The decision in an answer, or why it is none."""
+    match answer:
+        case {"decision": str(word), "call_id": call_id, "digest": digest, **more}:
+            if (call_id, digest) != (asked["call_id"], asked["digest"]):
+                return OTHER
+            return _decision(OWN, word, more.get("reason"))
+        case {"decisions": [{"type": str(word), **more}]} | {"type": str(word), **more}:
+            return _decision(STOCK, word, more.get("message"))
+    return UNCLEAR
+
+
+def answered_at_large(config: RunnableConfig) -> bool:
+    """Whether the run brought an answer that names no pause, and so is kept by LangGraph."""
+    scratchpad = config.get("configurable", {}).get(CONFIG_KEY_SCRATCHPAD)
+    return scratchpad is None or scratchpad.get_null_resume(False) is not None
+
+
+def _decision(words: Mapping[str, bool], word: str, reason: object) -> Decision | str:
+    if word in ("edit", "respond"):
+        return EDITED
+    if word not in words or not isinstance(reason, str | None):
+        return UNCLEAR
+    return Decision(words[word], reason or "")
+
+
+def _digest(*parts: object) -> str:
+    return sha256(to_json(parts)).hexdigest()

@@ -1,0 +1,108 @@
+"""What is open when a turn begins: calls of one that was broken off, and writes not finished yet.
+
+The former are closed, so that the history is whole; of the latter the model and the customer are
+told what became of them since.
+"""
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from agent.actions import Write, told
+from agent.calls import ToolCall, ToolResult, key_of
+from agent.journal import ThreadJournal, UnkeptThread
+from agent.ledger import NOT_BEGUN, Ledger
+from agent.messages import telling
+from agent.perform import CallError, Performer, of_record, same, unperformed, validated, written
+from agent.state import Results
+from agent.turn import Turn
+from agent.writing import WITHDRAWN, awaits, place
+from tools.tool import Tool
+
+NOT_KEPT = "The turn was broken off before this result was kept. Nothing was changed."
+
+
+@dataclass(frozen=True)
+class Settler:
+    """ledger: None for a graph that does not write."""
+
+    performer: Performer
+    ledger: Ledger | None
+
+    async def close(self, turn: Turn, journal: ThreadJournal | UnkeptThread) -> None:
+        """Gives every call of a turn that was broken off its one result."""
+        if not turn.left:
+            return
+        kept: Results = {**await journal.results(turn.left_in, turn.left), **turn.left_results}
+        first: dict[str, ToolResult] = {}
+        for call in turn.left:
+            key, action = key_of(call), self.performer.action(call)
+            if key not in kept:
+                twin = first.get(action)
+                kept[key] = same(call, twin) if twin else await self._lost(call, turn, journal)
+            first.setdefault(action, kept[key])
+        await journal.keep(turn.left_in, turn.left, kept)
+        turn.settles([telling(call, kept[key_of(call)], turn.left_for) for call in turn.left])
+        for call in turn.left_calls:
+            self._add_news(turn, place(turn.left_in, call), kept[key_of(call)])
+
+    async def hear(self, turn: Turn, journal: ThreadJournal | UnkeptThread) -> None:
+        """Looks after the writes of earlier turns of which more was to be heard."""
+        for where, action in list(turn.open.items()):
+            number, key = where.split("/", 1)
+            kept = await journal.call(int(number), key)
+            record = await self.ledger.record(action) if self.ledger else None
+            if not kept or not record or not self.ledger:
+                turn.open.pop(where)
+                continue
+            record = await self.ledger.settle(record)
+            news = written(told(record, repeated=_is_repeated(kept.result)))
+            if all(kept.result.get(name) == value for name, value in news.items()):
+                continue
+            about = {k: v for k, v in kept.result.items() if k not in ("data", "error")}
+            result = cast(ToolResult, {**about, **news, "finished_at": record.changed_at})
+            await journal.rewrite(int(number), key, result)
+            turn.tells_again(telling(kept.call, result, kept.question_id))
+            self._add_news(turn, where, result)
+
+    def expect(self, turn: Turn, calls: list[ToolCall]) -> None:
+        """Keeps in mind which writes of a round more will be heard of."""
+        for call in calls:
+            tool, result = self.performer.tools.get(call["name"]), turn.results[key_of(call)]
+            if tool is not None and tool.effect == "write":
+                turn.expects(place(turn.number, call), result, awaits(tool, result))
+
+    def _add_news(self, turn: Turn, where: str, result: ToolResult) -> None:
+        tool = self.performer.tools.get(result["tool"])
+        if tool is None or tool.effect == "read":
+            return
+        turn.news.append(result)
+        turn.expects(where, result, awaits(tool, result))
+
+    async def _lost(
+        self, call: ToolCall, turn: Turn, journal: ThreadJournal | UnkeptThread
+    ) -> ToolResult:
+        """What is said of a call whose round was broken off before its result was kept."""
+        tool = self.performer.tools.get(call["name"])
+        if tool is None or tool.effect == "read" or not self.ledger or not turn.customer:
+            return unperformed(call, tool, "not_kept", NOT_KEPT)
+        assert isinstance(journal, ThreadJournal)
+        where = place(turn.left_in, call)
+        if record := await self.ledger.of_call(journal.thread, where):
+            return of_record(call, tool, record)
+        write = _write(tool, call, turn.customer, journal.thread, where)
+        if write is None or not self.ledger.rules[tool.name].asks_customer:
+            return unperformed(call, tool, "not_executed", NOT_BEGUN)
+        await self.ledger.note(write, "withdrawn", turn.customer)
+        return unperformed(call, tool, "not_executed", WITHDRAWN)
+
+
+def _write(tool: Tool, call: ToolCall, *about: Any) -> Write | None:
+    """The write that a call asks for; None for arguments that the tool does not take."""
+    try:
+        return Write(tool, dict(validated(tool, call["arguments"])), *about)
+    except CallError:
+        return None
+
+
+def _is_repeated(result: ToolResult) -> bool:
+    return result["status"] == "ok" and bool(result["data"]["repeated"])

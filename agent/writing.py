@@ -1,0 +1,117 @@
+"""A call that writes: is it done already, is it allowed, does the customer confirm it? Then once.
+
+Nothing before the pause has an effect. Everything after it is the ledger's.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import uuid4
+
+from langchain_core.runnables import RunnableConfig
+
+from agent.actions import Outcome, Write, failed
+from agent.answer.question import question
+from agent.calls import ToolCall, ToolResult, key_of
+from agent.confirming import answered_at_large, confirmation, decided
+from agent.journal import ThreadJournal
+from agent.ledger import Ledger
+from tools.tool import Receipt, Tool
+
+NOT_CONFIRMED = "The customer did not confirm it, so it was not done."
+WITHDRAWN = "It waited for the customer's confirmation and was withdrawn. Nothing was changed."
+NOT_KEPT = "Changes need a conversation that is kept. Nothing was done."
+NOT_SIGNED_IN = "Nobody is signed in, so nothing was done."
+
+
+@dataclass(frozen=True)
+class Asker:
+    """For whom and where calls are made. customer: as authentication says, None for nobody.
+
+    fence: the token of the turn. language: in which a question to the customer is put.
+    """
+
+    customer: str | None
+    thread: str = ""
+    turn: int = 0
+    fence: str = ""
+    language: str = "en"
+
+    def place(self, call: ToolCall) -> str:
+        return place(self.turn, call)
+
+
+def place(turn: int, call: ToolCall) -> str:
+    """Which call of its thread it is, as the ledger names it."""
+    return f"{turn}/{key_of(call)}"
+
+
+def awaits(tool: Tool, result: ToolResult) -> bool:
+    """Whether more will be heard of a write: it is with staff, or not finished, or not known."""
+    if result["status"] == "error":
+        return result["error"]["kind"] in ("awaiting_approval", "unknown_outcome")
+    assert tool.returns is not None
+    receipt = tool.returns.model_validate(result["data"])
+    return isinstance(receipt, Receipt) and receipt.awaits
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Carries out the write calls of a graph."""
+
+    ledger: Ledger
+
+    async def write(
+        self, tool: Tool, call: ToolCall, checked: Mapping[str, Any], asker: Asker
+    ) -> Outcome:
+        """What the call is told. Pauses where the customer is to confirm it."""
+        if asker.customer is None:
+            return failed("rejected", NOT_SIGNED_IN)
+        journal = ThreadJournal(self.ledger.database, asker.thread)
+        if not asker.thread or await journal.owner() != asker.customer:
+            return failed("not_executed", NOT_KEPT)
+        write = Write(
+            tool, checked, asker.customer, asker.thread, asker.place(call), fence=asker.fence
+        )
+        known = await self.ledger.look_up(write)
+        first: Outcome | None = None
+        while known and known.data and await journal.told_again(asker.turn, known.key):
+            first, write = known, replace(write, again=known.key)
+            known = await self.ledger.look_up(write)
+        if known:
+            return known
+        if problem := await self.ledger.check(write):
+            return Outcome(error=problem)
+        if first is None and not self.ledger.rules[tool.name].asks_customer:
+            return await self.ledger.write_once(write)
+        return await self._confirmed(write, call, asker, first.data if first else None)
+
+    async def _confirmed(
+        self, write: Write, call: ToolCall, asker: Asker, receipt: Mapping[str, Any] | None
+    ) -> Outcome:
+        tool, about = write.tool, (write.customer, write.thread, write.call)
+        asked = confirmation(
+            call["call_id"],
+            tool.name,
+            write.subject,
+            write.plain,
+            question(tool, write.arguments, asker.language, again=receipt is not None),
+            asker.language,
+            about,
+            receipt,
+        )
+        decision = decided(asked)
+        if decision.confirmed:
+            return await self.ledger.write_once(replace(write, confirmed=True))
+        await self.ledger.note(write, "rejected", write.customer)
+        said = f" They say: {decision.reason}" if decision.reason else ""
+        return failed("rejected", NOT_CONFIRMED + said)
+
+    async def spoil(self, thread: str, config: RunnableConfig) -> None:
+        """Somebody else has answered a pause of the thread.
+
+        LangGraph keeps an answer that names no pause, for whoever goes on with the run next. So
+        nothing that this turn still waits for is carried out any more.
+        """
+        if answered_at_large(config):
+            await self.ledger.begin_turn(thread, uuid4().hex)
