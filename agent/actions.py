@@ -63,6 +63,10 @@ class Write:
     def subject(self) -> str:
         return str(self.arguments[self.tool.subject]) if self.tool.subject else ""
 
+    @property
+    def call_id(self) -> str:
+        return self.call.split("/", 2)[-1]
+
     @cached_property
     def plain(self) -> dict[str, Any]:
         """The arguments as JSON, money as text."""

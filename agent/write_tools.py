@@ -76,7 +76,7 @@ class WriteTools:
     ) -> dict[str, Any]:
         """Carries it out, in the transaction `db` where there is one."""
         context = self._context(write, key, db)
-        data = await self._timed(write, write.tool.run(context, write.arguments, write.call))
+        data = await self._timed(write, write.tool.run(context, write.arguments, write.call_id))
         if write.tool.subject and str(data[write.tool.subject]) != write.subject:
             raise WrongSubject("The service answered about something else. Nothing was changed.")
         if not is_plain(data):

@@ -82,6 +82,11 @@ async def rows(database: Database, table: Any, *order: Any) -> Sequence[Mapping[
         return [dict(row) for row in found.mappings()]
 
 
+async def refunds_of(database: Database, order_id: str) -> list[Mapping[str, Any]]:
+    every = await rows(database, refunds)
+    return [row for row in every if row["order_id"] == order_id]
+
+
 async def states(database: Database) -> list[str]:
     """The states of all records, in the order in which they were asked for."""
     return [row["state"] for row in await rows(database, tables.actions, "asked_at", "key")]

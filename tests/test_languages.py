@@ -286,7 +286,7 @@ def test_the_cards_of_a_language_name_only_fields_and_all_that_are_required(
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_language_says_all_that_english_says(language: str) -> None:
     english, own = locale(DEFAULT).data, locale(language).data
-    for section in ("values", "answer", "turn", "what", "error", "cards", "lines"):
+    for section in ("values", "answer", "turn", "what", "error", "write_error", "cards", "lines"):
         for key, sentence in english[section].items():
             forms, ours = _forms(sentence), _forms(own[section][key])
             assert {p for f in ours for p in placeholders(f)} == {

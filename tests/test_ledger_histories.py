@@ -87,7 +87,14 @@ class Painter:
         async def find(ctx: Context, arguments: Mapping[str, Any]) -> Painted | None:
             return self.find(ctx.key, arguments["thing"])
 
-        @tool(effect="write", subject="thing", identity=("thing",), find=find, sentence="{thing}")
+        @tool(
+            effect="write",
+            subject="thing",
+            identity=("thing",),
+            find=find,
+            question="{thing}?",
+            sentence="{thing}",
+        )
         async def paint(ctx: Context, thing: str) -> Painted:
             """Paints a thing."""
             return Painted(state=self.paint(ctx.key, thing), thing=thing)

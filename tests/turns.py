@@ -10,6 +10,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command, Interrupt
 
 from agent.graph import Graph, build_graph
 from agent.identity import stated
@@ -74,6 +75,28 @@ async def watch(graph: Graph, text: str, thread: str = "thread-1") -> Watched:
         else:
             state = chunk
     return Watched(state, events, steps)
+
+
+async def pending(graph: Graph, thread: str = "thread-1") -> dict[str, Interrupt]:
+    """The pauses of a thread by the call ids that they ask about."""
+    pauses = (await graph.aget_state(config_of(thread))).interrupts
+    return {pause.value["call_id"]: pause for pause in pauses}
+
+
+async def decide(graph: Graph, thread: str = "thread-1", **decisions: Any) -> Any:
+    """Answers pauses, by call id: "confirm", "reject", or whatever else; the final state."""
+    pauses = await pending(graph, thread)
+    answers: Any = {pauses[id_].id: own(pauses[id_], word) for id_, word in decisions.items()}
+    await graph.ainvoke(Command(resume=answers), config_of(thread))
+    return (await graph.aget_state(config_of(thread))).values
+
+
+def own(pause: Interrupt, decision: Any) -> Any:
+    """An answer in our own form; what is no word is sent as it is."""
+    if not isinstance(decision, str):
+        return decision
+    asked = {name: pause.value[name] for name in ("call_id", "digest")}
+    return {"decision": decision, **asked}
 
 
 def told(messages: Iterable[BaseMessage]) -> list[tuple[str, dict[str, Any]]]:

@@ -7,7 +7,7 @@ is no second refund.
 import re
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
@@ -74,7 +74,11 @@ class Refund(Receipt):
 
 
 class HandedOver(Receipt):
+    """note: what staff did, once the conversation is given back."""
+
     ticket: str
+    status: Literal["with_person", "given_back"] = "with_person"
+    note: str = ""
 
 
 def _attempt(ctx: Context) -> Attempt:
@@ -115,6 +119,7 @@ async def _is_cancelled(ctx: Context, receipt: Mapping[str, Any]) -> bool:
     find=_find_cancellation,
     outside=_at_a_shop_outside,
     stands=_is_cancelled,
+    question="Cancel order {order_id}?",
     required=("order_id", "state"),
     sentence="Cancellation of order {order_id}: {state}.",
 )
@@ -147,6 +152,7 @@ async def _is_sent_there(ctx: Context, receipt: Mapping[str, Any]) -> bool:
     find=_find_address_change,
     outside=_at_a_shop_outside,
     stands=_is_sent_there,
+    question="Deliver order {order_id} to {address}?",
     required=("order_id", "address", "state"),
     sentence="New address of order {order_id}: {address} ({state}).",
 )
@@ -174,6 +180,7 @@ async def _find_refund(ctx: Context, arguments: Arguments) -> Refund | None:
     check=_may_refund,
     find=_find_refund,
     outside=_at_a_shop_outside,
+    question="Refund {amount} for order {order_id}?",
     required=("order_id", "amount", "state"),
     sentence="Refund of {amount} for order {order_id}: {state}.",
 )
@@ -192,6 +199,7 @@ async def _is_with_a_person(ctx: Context, receipt: Mapping[str, Any]) -> bool:
 @tool(
     effect="write",
     stands=_is_with_a_person,
+    question="Hand this conversation to a member of our staff?",
     required=("ticket",),
     sentence="A member of our staff will answer you here. Your ticket: {ticket}.",
 )

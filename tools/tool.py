@@ -103,6 +103,7 @@ class Tool:
     find: Find | None = None
     outside: Callable[[Context], bool] | None = None
     stands: Stands | None = None
+    question: str = ""
     required: tuple[str, ...] = ()
     sentence: str = ""
     card: Card = "always"
@@ -153,6 +154,7 @@ def tool(
     find: Find | None = None,
     outside: Callable[[Context], bool] | None = None,
     stands: Stands | None = None,
+    question: str = "",
     required: tuple[str, ...] = (),
     sentence: str,
     card: Card = "always",
@@ -173,6 +175,8 @@ def tool(
     outside: says so of a write that may lie in our own database or outside, as the shop does.
     stands: for a write, whether the effect of a receipt is still there; without it, always. Where
         it is gone, the same arguments are a new action.
+    question: for a write, what the customer is asked before it, in English: "Cancel {order_id}?"
+        names all that makes it this action; a decimal `amount` is shown with its `currency`.
     required: fields of the result that every card must show.
     sentence: the English default card; other languages stand in `tools/locales/`.
     card: "optional" when an ok result may go unmentioned in the answer; a failure never may.
@@ -200,6 +204,7 @@ def tool(
             find=find,
             outside=outside,
             stands=stands,
+            question=question,
             required=required,
             sentence=sentence,
             card=card,
@@ -297,20 +302,25 @@ def _check(tool: Tool, parameters: set[str]) -> None:
         "required is no field of the result": set(tool.required) - fields,
         "placeholder is no field of the result": placeholders(tool.sentence) - fields,
         "required is missing in the sentence": set(tool.required) - placeholders(tool.sentence),
-        **_wrong_write(tool, named),
+        **_wrong_write(tool, named, parameters),
     }
     if problems := [f"{what}: {sorted(names)}" for what, names in wrong.items() if names]:
         raise BadDeclaration(f"@tool {tool.name}: {'; '.join(problems)}")
 
 
-def _wrong_write(tool: Tool, named: set[str]) -> dict[str, set[str]]:
+def _wrong_write(tool: Tool, named: set[str], parameters: set[str]) -> dict[str, set[str]]:
     assert tool.returns is not None
     if tool.effect == "read":
-        only = {"identity": tool.identity, "check": tool.check, "find": tool.find}
-        return {"only a write has": {name for name, value in only.items() if value}}
+        only = ("identity", "check", "find", "question")
+        return {"only a write has": {name for name in only if getattr(tool, name)}}
+    asked = placeholders(tool.question)
+    shown = asked | ({"currency"} if "amount" in asked else set())
     receipt = set() if issubclass(tool.returns, Receipt) else {tool.returns.__name__}
     return {
         "subject is missing in identity": named - set(tool.identity),
         "a write must return a Receipt": receipt,
         "outside needs": {"find"} if tool.outside and not tool.find else set(),
+        "a write needs": set() if tool.question else {"question"},
+        "question asks for no parameter": asked - parameters,
+        "identity is missing in the question": set(tool.identity) - shown,
     }

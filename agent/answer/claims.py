@@ -1,15 +1,54 @@
 """The words and patterns by which a text states a fact, as a language's file lists them."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import Any
 
+from agent.calls import ToolResult
 from tools.locales import Locale, locale, plainly, unmarked
 
 NOTHING = "(?!)"
 QUESTION = re.compile(r"[^.!?;。]*\?")
 PARTS = re.compile(r"[.!?;:,。、—–]+")
+SENTENCE = re.compile(r"[^.!?;。]+(?:[.!;。]+|$)")  # a question is none
+NAMED = re.compile(r"<([a-z]+)>")
+STATES = {"done": ("done", "accepted"), "accepted": ("accepted",)}  # what each of them licenses
+
+
+@dataclass(frozen=True)
+class Deed:
+    """What the receipts of a tool let the agent say of these subjects; `state` is one of STATES."""
+
+    tool: str
+    state: str
+    subjects: Collection[str]
+
+
+def deeds(results: Collection[ToolResult]) -> list[Deed]:
+    """The deeds that may be told: of each tool, the least that holds for all its results.
+
+    Where one of them has failed there is none, since "it" may be either.
+    """
+    every: dict[str, set[str]] = {}
+    for result in results:
+        every.setdefault(result["tool"], set()).add(_state(result.get("data")))
+    return [
+        Deed(
+            tool,
+            "done" if states == {"done"} else "accepted",
+            {r["subject"] for r in results if r["tool"] == tool},
+        )
+        for tool, states in every.items()
+        if states <= STATES.keys()
+    ]
+
+
+def _state(data: Any) -> str:
+    """The state in a receipt, "" where it is none, or holds no longer."""
+    receipt = data if isinstance(data, dict) else {}
+    return "" if receipt.get("status") == "given_back" else str(receipt.get("state"))
 
 
 @dataclass(frozen=True)
@@ -18,16 +57,13 @@ class Claims:
 
     locale: Locale
 
-    def found(self, text: str, done: Iterable[str] = ()) -> list[str]:
-        """The words in a text that state a fact. done: the tools whose deeds may be claimed."""
-        bare = _bare(text)
-        licensed = {
-            word for tool in done if tool in self._deeds for word in self._deeds[tool].findall(bare)
-        }
+    def found(self, text: str, done: Iterable[Deed] = ()) -> list[str]:
+        """The words in a text that state a fact, but for sentences that tell of what was done."""
+        licensed = [pattern for deed in done for pattern in self._telling_of(deed)]
+        bare = SENTENCE.sub(lambda said: _unless(licensed, said[0]), _bare(text))
         rest = self._allowed.sub(" ; ", bare)
         asked = " ; ".join(QUESTION.findall(bare))  # a question back may name a state, but no value
-        found = self._values.findall(asked) + self._free.findall(rest)
-        claims = [word for word in found if word not in licensed]
+        claims = self._values.findall(asked) + self._free.findall(rest)
         return claims or [part for part in PARTS.split(rest) if self._says_more(part)]
 
     def words(self, text: str) -> list[str]:
@@ -74,10 +110,20 @@ class Claims:
     def _harmless(self) -> re.Pattern[str]:
         return self._any_of((), self.locale.data["check"]["harmless"])
 
-    @cached_property
-    def _deeds(self) -> dict[str, re.Pattern[str]]:
-        deeds = self.locale.data["check"]["deeds"]
-        return {tool: self._any_of(words) for tool, words in deeds.items()}
+    def _telling_of(self, deed: Deed) -> list[re.Pattern[str]]:
+        """The sentences that a deed licenses; `<order>` in one stands for another of the file."""
+        licensed = self.locale.data["check"]["licensed"]
+        escaped = [re.escape(_bare(each)).replace("<", "[<]") for each in deed.subjects if each]
+        ids = "|".join(escaped) or NOTHING
+        words = {**licensed["words"], "id": rf"(?:{ids})(?:<and>(?:{ids}))*"}
+
+        def written(text: str) -> str:
+            return NAMED.sub(lambda name: f"(?:{written(words[name[1]])})", text)
+
+        listed = [
+            each for state in STATES[deed.state] for each in licensed[state].get(deed.tool, ())
+        ]
+        return [re.compile(unmarked(written(f"<before>?(?:{each})<after>*"))) for each in listed]
 
     def _listed(self) -> list[str]:
         check = self.locale.data["check"]
@@ -99,6 +145,11 @@ class Claims:
 def claims(language: str) -> Claims:
     """The claims of a language by its name."""
     return Claims(locale(language))
+
+
+def _unless(licensed: Iterable[re.Pattern[str]], sentence: str) -> str:
+    words = sentence.strip(" .!;。")
+    return " ; " if any(pattern.fullmatch(words) for pattern in licensed) else sentence
 
 
 def _bare(text: str) -> str:

@@ -11,8 +11,16 @@ from typing_extensions import TypedDict
 
 from agent.answer import draft as drafts
 from agent.answer.cards import Record, Spoken, records
+from agent.answer.claims import deeds
 from agent.answer.draft import Draft
-from agent.answer.render import card_text, fields_in, fill, literal_words, plain_text
+from agent.answer.render import (
+    card_text,
+    fields_in,
+    fill,
+    literal_words,
+    plain_text,
+    translated,
+)
 from agent.answer.vocabulary import card_allows
 from agent.answer.words import FreeWords
 from agent.calls import Failure, ToolCall, ToolError, ToolResult
@@ -105,7 +113,7 @@ class Composer:
     def _free_words(
         self, draft: Draft, speech: Locale, spoken: Spoken, material: Material
     ) -> tuple[list[str], list[str]]:
-        check = self._check(speech, material, spoken)
+        check = self._check(speech, material, spoken, [card.call_id for card in draft.cards])
         opening, closing = clean(draft.opening), clean(draft.closing)
         return _allowed(opening, check), _allowed(closing, check)
 
@@ -113,10 +121,15 @@ class Composer:
         """The model's own words instead of a draft, where free words would be shown too."""
         return [] if NO_PROSE.match(text) else _allowed(text, self._check(speech, material, None))
 
-    def _check(self, speech: Locale, material: Material, spoken: Spoken | None) -> FreeWords:
-        ok = [record for record in spoken.records if record.ok] if spoken else []
-        named = () if ok else material.named
-        return FreeWords.of(speech, [material.question, *named], {r.result["tool"] for r in ok})
+    def _check(
+        self, speech: Locale, material: Material, spoken: Spoken | None, shown: Sequence[str] = ()
+    ) -> FreeWords:
+        told = [record.result for record in spoken.records] if spoken else []
+        named = () if any(result["status"] == "ok" for result in told) else material.named
+        old = [each for each in shown if not (spoken and spoken.find(each))]
+        told += [material.earlier[each] for each in old if each in material.earlier]
+        told += material.news
+        return FreeWords.of(speech, [material.question, *named], deeds(told))
 
     def _nothing(self, speech: Locale, material: Material) -> str:
         return "" if material.silent else _required(speech, "answer", "nothing")
@@ -215,21 +228,30 @@ class _Binder:
         )
 
     def _failure(self, result: ToolResult) -> str:
-        kind, message = result["error"]["kind"], result["error"]["message"]
+        kind, writes = result["error"]["kind"], self._writes(result)
+        if writes and result["status"] == "ok":
+            kind = "not_kept"  # it did not fail: its values are what cannot be shown
         subject = result["subject"] if _squeezed(result["subject"]) in self.said else ""
         form = kind if subject else f"{kind}_unnamed" if result["subject"] else f"{kind}_bare"
-        sentence = self.speech.sentence("error", form) or _required(self.speech, "error", kind)
+        section = "write_error" if writes else "error"
+        sentence = _required(self.speech, section, form, kind, "other")
         what, subject = self._what(result, subject), self.speech.value(subject)
-        words = {"subject": subject, "message": self.speech.value(message)}
+        words = {"subject": subject, "message": translated(result["error"]["message"], self.speech)}
         return fill(sentence, {**words, "what": fill(what, words)})
 
     def _what(self, result: ToolResult, subject: str) -> str:
         """What a call was about, in words; a name that the model made up is not repeated."""
-        general = _required(self.speech, "what", "one_thing")
+        general = _required(
+            self.speech, "what", "one_change" if self._writes(result) else "one_thing"
+        )
         if result["tool"] not in self.tools:
             return general
         what = self.speech.sentence("what", result["tool"]) or result["tool"].replace("_", " ")
         return general if "{subject}" in what and not subject else what
+
+    def _writes(self, result: ToolResult) -> bool:
+        tool = self.tools.get(result["tool"])
+        return tool is not None and tool.effect == "write"
 
 
 def _status(material: Material) -> Literal["answered", "with_person", "failed"]:

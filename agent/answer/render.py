@@ -2,16 +2,18 @@
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Literal, get_origin
 
 from pydantic import BaseModel
 
-from tools.locales import Locale, clean
+from tools.locales import Locale, clean, locale
 from tools.tool import is_verbatim
 
 PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 FILLED = re.compile(PLACEHOLDER.pattern + r"(\.?)")
 TEXT_LIMIT = 4000
+MESSAGE_LIMIT = 1000  # characters of what is said of a failure
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
@@ -45,6 +47,36 @@ def card_text(template: str, data: BaseModel, locale: Locale) -> str:
 def plain_text(data: Any) -> str:
     """The card of a tool that declares no fields: its output, kept to one readable piece."""
     return clean(str(data))[:TEXT_LIMIT]
+
+
+def translated(message: str, speech: Locale) -> str:
+    """What is said of a failure, in a language; as it is where the language has no sentence for it.
+
+    A word of the shop's in it, such as {status}, is translated as it is in a card.
+    """
+    shown = clean(message)[:MESSAGE_LIMIT]
+    for pattern, sentence in _messages(speech.name):
+        if found := pattern.fullmatch(shown):
+            return fill(sentence, {k: _word(k, v, speech) for k, v in found.groupdict().items()})
+    return shown
+
+
+def _word(name: str, value: str, speech: Locale) -> str:
+    words: dict[str, str] = speech.data["enums"].get(name, {})
+    return words.get(value.replace(" ", "_"), value)
+
+
+@cache
+def _messages(language: str) -> list[tuple[re.Pattern[str], str]]:
+    """The sentences of a language, each with the pattern of the English one that it stands for."""
+    every = locale(language).data.get("messages", {})
+    return [(re.compile(_pattern(english)), sentence) for english, sentence in every.items()]
+
+
+def _pattern(template: str) -> str:
+    parts = PLACEHOLDER.split(template)
+    named = [f"(?P<{part}>.+?)" if i % 2 else re.escape(part) for i, part in enumerate(parts)]
+    return "".join(named)
 
 
 def _shown(name: str, data: BaseModel, locale: Locale) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
-from agent.answer.claims import Claims, claims
+from agent.answer.claims import Claims, Deed, claims
 from tools.locales import DEFAULT, Locale, clean, guess, plainly, unmarked
 
 NUMBERED = re.compile(r"[\w.,/:-]*\d[\w.,/:-]*")
@@ -33,15 +33,17 @@ SPELT = 4  # letters that stand alone, one after another
 
 @dataclass(frozen=True)
 class FreeWords:
-    """What free words may repeat: `known`, the customer's words; `done`, deeds with a receipt."""
+    """What free words may repeat: `known`, the customer's words; `done`, deeds with a receipt, and
+    what these were about."""
 
     locale: Locale
     known: Collection[str]
-    done: Collection[str] = ()
+    done: Collection[Deed] = ()
 
     @classmethod
-    def of(cls, locale: Locale, said: Iterable[str], done: Collection[str] = ()) -> "FreeWords":
-        return cls(locale, {word for text in said for word in words(text)}, done)
+    def of(cls, locale: Locale, said: Iterable[str], done: Collection[Deed] = ()) -> "FreeWords":
+        about = [subject for deed in done for subject in deed.subjects]
+        return cls(locale, {word for text in (*said, *about) for word in words(text)}, done)
 
     def allows(self, text: str) -> bool:
         """Whether the text states nothing but numbers that the customer typed."""

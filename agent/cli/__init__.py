@@ -16,8 +16,8 @@ from agent.cli import process
 
 COMMANDS = {
     "ask": "agent.cli.ask:ask",
-    "decide": "agent.cli.ask:decide",
-    "chat": "agent.cli.ask:chat",
+    "decide": "agent.cli.decide:decide",
+    "chat": "agent.cli.chat:chat",
     "orders": "agent.cli.orders:orders",
     "check-model": "agent.cli.check_model:check_model",
     "stream": "agent.cli.stream:stream",

@@ -93,10 +93,14 @@ class Session:
         Raises Problem, with nothing done, where one of them is for a call that is not pending.
         """
         async with door(self.file, thread):
-            with self.database.problems():
-                snapshot = await self.graph.aget_state(_config(thread))
-            asked = confirmations(snapshot.values, snapshot.interrupts)
-            return await self._go_on(thread, Command(resume=answers(asked, decisions)), watch)
+            resume = answers(await self.pending(thread), decisions)
+            return await self._go_on(thread, Command(resume=resume), watch)
+
+    async def pending(self, thread: str) -> list[dict[str, Any]]:
+        """The confirmations that the thread waits for."""
+        with self.database.problems():
+            snapshot = await self.graph.aget_state(_config(thread))
+        return confirmations(snapshot.values, snapshot.interrupts)
 
     async def _go_on(self, thread: str, what: Any, watch: Watch) -> dict[str, Any]:
         try:

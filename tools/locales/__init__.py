@@ -37,12 +37,13 @@ class Locale:
 
         A table is a sentence in several forms: `by` names the field of `data` whose number (or
         length) chooses among the plural categories of the language; `none` is for nothing at all,
-        and `=1` for exactly that number.
+        and `=1` for exactly that number. A field that is one of a few words chooses by that word.
         """
         text = self.data.get(section, {}).get(key)
         while isinstance(text, dict):
-            count = _count(getattr(data, text["by"], None))
-            exact = f"={count}" if count else "none"
+            value = getattr(data, text["by"], None)
+            count = _count(value)
+            exact = str(value) if isinstance(value, str) else f"={count}" if count else "none"
             form = exact if exact in text else self.babel.plural_form(count)
             text = text.get(form, text["other"])
         return text if isinstance(text, str) else None

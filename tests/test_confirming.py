@@ -1,0 +1,462 @@
+"""Writes in a turn: who confirms what, and what happens to everything else meanwhile."""
+
+import asyncio
+import itertools
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.types import Command
+
+from agent.approvals import Approvals
+from agent.history.check import check
+from agent.nodes import NotYours
+from tests.ledgers import ledger_of, refunds_of
+from tests.scripted import Scripted, answering, calling
+from tests.turns import (
+    ask,
+    cards_of,
+    config_of,
+    counting,
+    decide,
+    graph_of,
+    own,
+    pending,
+    question,
+    results_of,
+    told,
+)
+from tools.database import Database
+from tools.registry import TOOLS, WRITES
+from tools.shop.sql import SqlShop
+
+Call = tuple[str, str, dict[str, Any]]
+
+CANCEL: Call = ("c1", "cancel_order", {"order_id": "A-17", "reason": "too late"})
+READ: Call = ("c3", "get_order", {"order_id": "A"})
+
+
+def refund(
+    id_: str, order_id: str = "B", amount: str = "10", currency: str = "USD", reason: str = "broken"
+) -> Call:
+    about = {"order_id": order_id, "amount": amount, "currency": currency, "reason": reason}
+    return (id_, "request_refund", about)
+
+
+def _script(*calls: Call, answers: int = 3) -> Scripted:
+    return Scripted(calling(*calls), *[answering() for _ in range(answers)])
+
+
+async def _effects(database: Database) -> tuple[str, list[float]]:
+    """What the shop says: the state of order A-17, the amounts refunded for order B."""
+    order = await SqlShop(database).order("A-17")
+    assert order is not None
+    return order.status, [float(row["amount"]) for row in await refunds_of(database, "B")]
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["together", "one after the other"])
+@pytest.mark.parametrize("order", list(itertools.permutations(["c1", "c2"])), ids="-".join)
+@pytest.mark.parametrize("yes", ["c1", "c2"])
+async def test_one_is_confirmed_and_the_other_rejected(
+    yes: str, order: Sequence[str], together: bool, database: Database
+) -> None:
+    runs: list[str] = []
+    model = _script(CANCEL, refund("c2"), READ)
+    graph = graph_of(model, tools=counting([*TOOLS, *WRITES], runs), database=database)
+    await graph.ainvoke(question("Cancel A-17, refund B, and A?"), config_of())
+    assert await _effects(database) == ("confirmed", [])
+    decisions = {id_: "confirm" if id_ == yes else "reject" for id_ in order}
+    for step in [decisions] if together else [{id_: word} for id_, word in decisions.items()]:
+        state = await decide(graph, **step)
+    assert results_of(state) == {
+        "1/c1": ("A-17", "ok" if yes == "c1" else "rejected"),
+        "1/c2": ("B", "ok" if yes == "c2" else "rejected"),
+        "1/c3": ("A", "ok"),
+    }
+    done = ("cancelled", []) if yes == "c1" else ("confirmed", [10])
+    assert await _effects(database) == done
+    assert sorted(runs) == sorted([yes, "c3"])  # the read is not made again, nor the rejected one
+    assert [id_ for id_, _ in told(model.last)] == ["c1", "c2", "c3"]
+    assert len(cards_of(state)) == 3
+
+
+UNCLEAR: dict[str, Any] = {
+    "free text": "yes, do it",
+    "nothing": "",
+    "no": False,
+    "an empty object": {},
+    "an empty list": [],
+    "another word": {"decision": "maybe"},
+    "a list of none": {"decisions": []},
+    "two for one": {"decisions": [{"type": "approve"}, {"type": "approve"}]},
+    "an edit": {
+        "decisions": [{"type": "edit", "edited_action": {"name": "request_refund", "args": {}}}]
+    },
+    "a response": {"decisions": [{"type": "respond", "message": "done"}]},
+    "no type": {"decisions": [{}]},
+}
+
+
+@pytest.mark.parametrize("answer", UNCLEAR.values(), ids=UNCLEAR)
+async def test_an_unclear_answer_changes_nothing_and_is_asked_again(
+    answer: Any, database: Database
+) -> None:
+    graph = graph_of(_script(CANCEL, refund("c2")), database=database)
+    await graph.ainvoke(question("Cancel A-17 and refund B"), config_of())
+    await decide(graph, c1=answer)
+    assert await _effects(database) == ("confirmed", [])
+    pauses = await pending(graph)
+    assert set(pauses) == {"c1", "c2"}
+    assert pauses["c1"].value["problem"]
+    state = await decide(graph, c1="confirm", c2="confirm")
+    assert await _effects(database) == ("cancelled", [10])
+    assert state["answer"]["status"] == "answered"
+
+
+@pytest.mark.parametrize("answer", [None, {}, {"0" * 32: {"decision": "confirm"}}, "yes"], ids=str)
+async def test_an_answer_that_names_no_pause_leaves_both(answer: Any, database: Database) -> None:
+    graph = graph_of(_script(CANCEL, refund("c2")), database=database)
+    await graph.ainvoke(question("Cancel A-17 and refund B"), config_of())
+    with suppress(RuntimeError, UnboundLocalError):  # LangGraph's own refusals
+        await graph.ainvoke(Command(resume=answer), config_of())
+    assert set(await pending(graph)) == {"c1", "c2"}
+    assert await _effects(database) == ("confirmed", [])
+
+
+async def test_an_answer_for_another_call_or_other_arguments_does_not_count(
+    database: Database,
+) -> None:
+    graph = graph_of(_script(CANCEL, refund("c2")), database=database)
+    await graph.ainvoke(question("Cancel A-17 and refund B"), config_of())
+    pauses = await pending(graph)
+    swapped = {
+        "c1": own(pauses["c2"], "confirm"),
+        "c2": {**own(pauses["c2"], "confirm"), "digest": "0"},
+    }
+    await decide(graph, **swapped)
+    assert set(await pending(graph)) == {"c1", "c2"}
+    assert await _effects(database) == ("confirmed", [])
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        ({"decisions": [{"type": "approve"}]}, "ok"),
+        ({"decisions": [{"type": "reject", "message": "not now"}]}, "rejected"),
+        ({"type": "approve"}, "ok"),
+    ],
+    ids=["approve", "reject", "one decision"],
+)
+async def test_with_one_pending_the_answer_of_an_inbox_counts(
+    answer: Any, kind: str, database: Database
+) -> None:
+    model = _script(refund("c2"))
+    graph = graph_of(model, database=database)
+    await graph.ainvoke(question("Refund B"), config_of())
+    await graph.ainvoke(Command(resume=answer), config_of())
+    state = (await graph.aget_state(config_of())).values
+    assert results_of(state) == {"1/c2": ("B", kind)}
+    assert (await _effects(database))[1] == ([10] if kind == "ok" else [])
+    if kind == "rejected":
+        assert "not now" in told(model.last)[0][1]["error"]["message"]
+
+
+async def test_a_pause_asks_in_the_form_of_inbox_interfaces(database: Database) -> None:
+    graph = graph_of(_script(refund("c2")), database=database)
+    await graph.ainvoke(question("Erstatten? Refund B"), config_of())
+    asked = (await pending(graph))["c2"].value
+    arguments = {"order_id": "B", "amount": "10", "currency": "USD", "reason": "broken"}
+    [action] = asked["action_requests"]
+    assert (action["name"], action["args"]) == ("request_refund", arguments)
+    assert action["description"] == "Refund $10.00 for order B?"
+    [review] = asked["review_configs"]
+    assert review == {
+        "action_name": "request_refund",
+        "allowed_decisions": ["approve", "reject"],
+    }
+    assert (asked["call_id"], asked["subject"]) == ("c2", "B")
+
+
+async def test_a_confirmation_waits_over_a_restart_and_counts_once(
+    database: Database, tmp_path: Path
+) -> None:
+    file = str(tmp_path / "threads.db")
+    async with AsyncSqliteSaver.from_conn_string(file) as saver:
+        graph = graph_of(_script(refund("c2")), checkpointer=saver, database=database)
+        await graph.ainvoke(question("Refund B"), config_of())
+    async with AsyncSqliteSaver.from_conn_string(file) as saver:
+        graph = graph_of(_script(answers=1), checkpointer=saver, database=database)
+        again = graph_of(Scripted(answering()), checkpointer=saver, database=database)
+        answer: Any = {p.id: own(p, "confirm") for p in (await pending(again)).values()}
+        await again.ainvoke(Command(resume=answer), config_of())
+        for _ in range(2):
+            await graph.ainvoke(Command(resume=answer), config_of())
+            assert (await graph.aget_state(config_of())).next == ()
+        assert (await _effects(database))[1] == [10]
+
+
+@pytest.mark.parametrize("at_large", [True, False], ids=["names no pause", "by id"])
+async def test_nobody_confirms_for_another_customer(at_large: bool, database: Database) -> None:
+    saver = InMemorySaver()
+    model = _script(refund("c2"))
+    owner = graph_of(model, checkpointer=saver, database=database)
+    stranger = graph_of(model, checkpointer=saver, customer="C-1002", database=database)
+    await owner.ainvoke(question("Refund B"), config_of())
+    [pause] = (await pending(owner)).values()
+    yes = own(pause, "confirm")
+    with pytest.raises(NotYours):
+        await stranger.ainvoke(Command(resume=yes if at_large else {pause.id: yes}), config_of())
+    await owner.ainvoke(None, config_of())  # goes on with what LangGraph may have kept of it
+    assert (await _effects(database))[1] == []
+    if not at_large:
+        await decide(owner, c2="confirm")
+        assert (await _effects(database))[1] == [10]
+
+
+EQUAL = {
+    "keys in another order": dict(reversed(list(refund("c2")[2].items()))),
+    "another way to write it": {**refund("c2")[2], "amount": "10.0"},
+    "a number": {**refund("c2")[2], "amount": 10},
+    "another reason": {**refund("c2")[2], "reason": "lost"},
+    "an id in lower case": {**refund("c2")[2], "order_id": " b "},
+}
+
+
+@pytest.mark.parametrize("arguments", EQUAL.values(), ids=EQUAL)
+@pytest.mark.parametrize("word", ["confirm", "reject"])
+async def test_two_equal_writes_of_a_response_are_asked_and_done_once(
+    word: str, arguments: dict[str, Any], database: Database
+) -> None:
+    model = _script(refund("c2"), ("c4", "request_refund", arguments))
+    graph = graph_of(model, database=database)
+    await graph.ainvoke(question("Refund B"), config_of())
+    [(asked, _)] = (await pending(graph)).items()
+    state = await decide(graph, **{asked: word})
+    kinds = {kind for _, kind in results_of(state).values()}
+    assert kinds == ({"ok"} if word == "confirm" else {"rejected"})
+    assert [id_ for id_, _ in told(model.last)] == ["c2", "c4"]
+    assert (await _effects(database))[1] == ([10] if word == "confirm" else [])
+
+
+async def test_the_same_asked_again_gets_the_first_receipt_and_on_purpose_it_is_asked_anew(
+    database: Database,
+) -> None:
+    model = Scripted(
+        *[line for n in range(3) for line in (calling(refund(f"c{n}")), answering())], answering()
+    )
+    graph = graph_of(model, database=database)
+    await graph.ainvoke(question("Refund 10 USD of B"), config_of())
+    await decide(graph, c0="confirm")
+    second = await ask(graph, "Refund 10 USD of B")
+    assert not await pending(graph)
+    assert second["results"]["1/c1"]["data"]["repeated"] is True
+    assert "asked for before" in second["answer"]["message"]
+    assert (await _effects(database))[1] == [10]
+    await graph.ainvoke(question("I mean another 10 USD of B"), config_of())
+    [pause] = (await pending(graph)).values()
+    assert pause.value["receipt"]["state"] == "done"
+    assert "once more" in pause.value["action_requests"][0]["description"]
+    await decide(graph, c2="confirm")
+    assert (await _effects(database))[1] == [10, 10]
+
+
+async def test_a_model_that_repeats_a_refund_round_after_round_makes_one(
+    database: Database,
+) -> None:
+    model = Scripted(*[calling(refund("c1")) for _ in range(12)])
+    graph = graph_of(model, database=database)
+    await graph.ainvoke(question("Refund 10 USD of B"), config_of())
+    state = await decide(graph, c1="confirm")
+    assert state["answer"]["status"] == "answered"
+    assert len(state["results"]) == 12
+    assert (await _effects(database))[1] == [10]
+    check(state["messages"][:-1])
+
+
+async def test_a_new_message_withdraws_what_waits_and_says_so(database: Database) -> None:
+    model = Scripted(
+        calling(CANCEL, refund("c2"), READ), answering(opening="Hello."), answering(opening="Hi.")
+    )
+    graph = graph_of(model, database=database)
+    await graph.ainvoke(question("Cancel A-17, refund B, and A?"), config_of())
+    state = await ask(graph, "hello?")
+    assert await _effects(database) == ("confirmed", [])
+    kinds = [(id_, output["error"]["kind"]) for id_, output in told(model.last)]
+    assert kinds == [("c1", "not_executed"), ("c2", "not_executed"), ("c3", "not_kept")]
+    assert state["answer"]["message"].count("withdrawn") == 2
+    check(model.last)
+    assert not await pending(graph)
+    later = await ask(graph, "And now?")
+    assert "withdrawn" not in later["answer"]["message"]
+    events = await ledger_of(database).events()
+    assert [event["event"] for event in events] == ["withdrawn", "withdrawn"]
+
+
+async def test_what_was_confirmed_before_the_message_is_told_as_done(database: Database) -> None:
+    model = Scripted(calling(CANCEL, refund("c2")), answering(opening="Hello."))
+    graph = graph_of(model, database=database)
+    await graph.ainvoke(question("Cancel A-17 and refund B"), config_of())
+    await decide(graph, c1="confirm")
+    state = await ask(graph, "hello?")
+    assert await _effects(database) == ("cancelled", [])
+    assert [output["status"] for _, output in told(model.last)] == ["ok", "error"]
+    texts = [card["text"] for card in state["answer"]["cards"]]
+    assert texts[0] == "Cancellation of order A-17: done."
+
+
+async def test_a_write_that_was_done_before_its_turn_broke_off_is_told_by_the_next(
+    database: Database,
+) -> None:
+    model = Scripted(calling(CANCEL), ConnectionError("down"), answering(opening="Hello."))
+    graph = graph_of(model, database=database)
+    await graph.ainvoke(question("Cancel A-17"), config_of())
+    pauses = await pending(graph)
+    answer: Any = {pauses["c1"].id: own(pauses["c1"], "confirm")}
+    await graph.ainvoke(Command(resume=answer), config_of(), interrupt_after=["call"])
+    state = await ask(graph, "hello?")
+    assert "Cancellation of order A-17: done." in state["answer"]["message"]
+
+
+LARGE = refund("c5", "A-18", "120", "EUR")
+
+
+async def _awaiting(database: Database, *lines: Any) -> tuple[Any, Scripted, Approvals, str]:
+    """A refund that the customer has confirmed and that waits for staff."""
+    model = Scripted(calling(LARGE), answering(), *lines)
+    graph = graph_of(model, database=database)
+    await graph.ainvoke(question("Refund 120 EUR of A-18"), config_of())
+    state = await decide(graph, c5="confirm")
+    assert results_of(state) == {"1/c5": ("A-18", "awaiting_approval")}
+    assert "not done yet" in state["answer"]["message"]
+    approvals = Approvals(ledger_of(database))
+    [record] = await approvals.waiting()
+    return graph, model, approvals, record.key
+
+
+@pytest.mark.parametrize("approve", [True, False], ids=["approved", "refused"])
+async def test_the_turn_after_a_decision_of_staff_tells_of_it(
+    approve: bool, database: Database
+) -> None:
+    lines = [answering(opening="Hello."), answering(opening="Hello."), answering(opening="Hello.")]
+    graph, model, approvals, key = await _awaiting(database, *lines)
+    waiting = await ask(graph, "hello?")
+    assert waiting["answer"]["message"] == "Hello."
+    await approvals.decide(key, approve=approve, by="sam")
+    state = await ask(graph, "And my refund for A-18?")
+    [(id_, output)] = told(model.last)
+    assert (id_, output["status"]) == ("c5", "ok" if approve else "error")
+    [card] = state["answer"]["cards"]
+    assert card["call_id"] == "c5"
+    assert ("not done" in card["text"]) is not approve
+    check(model.last)
+    assert (await ask(graph, "Thanks"))["answer"]["message"] == "Hello."
+    assert len(await refunds_of(database, "A-18")) == approve
+
+
+async def test_an_approval_that_nobody_gave_in_time_is_told_as_not_done(
+    database: Database,
+) -> None:
+    graph, model, approvals, key = await _awaiting(database, answering(opening="Hello."))
+    record = await approvals.ledger.record(key)
+    assert record is not None
+    await approvals.ledger.change(record, until="2000-01-01T00:00:00+00:00")
+    state = await ask(graph, "And my refund for A-18?")
+    assert told(model.last)[0][1]["error"]["kind"] == "not_executed"
+    assert "not done" in state["answer"]["message"]
+
+
+async def test_a_customer_asks_twice_for_what_waits_for_staff(database: Database) -> None:
+    graph, _, approvals, _ = await _awaiting(database, calling(LARGE), answering())
+    state = await ask(graph, "Refund 120 EUR of A-18!")
+    assert results_of(state) == {"1/c5": ("A-18", "awaiting_approval")}
+    assert len(await approvals.waiting()) == 1
+
+
+async def test_what_the_shop_would_refuse_is_never_asked(database: Database) -> None:
+    delivered: Call = ("c1", "cancel_order", {"order_id": "B-21", "reason": "late"})
+    foreign: Call = ("c2", "cancel_order", {"order_id": "00123", "reason": "late"})
+    graph = graph_of(_script(delivered, foreign, refund("c4", amount="900")), database=database)
+    state = await ask(graph, "Cancel B-21 and 00123, and refund 900 of B")
+    assert not await pending(graph)
+    kinds = {key: kind for key, (_, kind) in results_of(state).items()}
+    assert kinds == {"1/c1": "refused", "1/c2": "not_found", "1/c4": "refused"}
+
+
+async def test_a_write_needs_somebody_signed_in_and_a_thread_that_is_kept(
+    database: Database,
+) -> None:
+    unsigned = graph_of(_script(CANCEL), database=database, identity=lambda _: None)
+    state = await ask(unsigned, "Cancel A-17")
+    assert results_of(state) == {"1/c1": ("A-17", "rejected")}
+    graph = graph_of(_script(CANCEL), database=database, checkpointer=None)
+    state = await graph.ainvoke(question("Cancel A-17"))
+    assert results_of(state) == {"1/c1": ("A-17", "not_executed")}
+    assert await _effects(database) == ("confirmed", [])
+
+
+async def test_a_thread_with_a_person_is_silent_until_it_is_given_back(
+    database: Database,
+) -> None:
+    hand_over: Call = ("c1", "escalate_to_human", {"summary": "Wants to talk about A."})
+    model = Scripted(calling(hand_over, READ), answering(), answering(opening="Hello again."))
+    graph = graph_of(model, database=database)
+    state = await ask(graph, "I want a person. And where is A?")
+    assert state["answer"]["status"] == "with_person"
+    assert "A member of our staff" in state["answer"]["message"]
+    assert [id_ for id_, _ in told(model.last)] == ["c1", "c3"]
+    asked = len(model.requests)
+    for text in ("Are you there?", "Hello?"):
+        silent = await ask(graph, text)
+        assert (silent["answer"]["status"], silent["answer"]["message"]) == ("with_person", "")
+        assert silent["messages"][-1].text == text
+    assert len(model.requests) == asked
+    ledger = ledger_of(database)
+    desk: Any = ledger.tools.desk
+    assert await desk.give_back("thread-1", by="sam", note="Sent a new lamp.")
+    back = await ask(graph, "Thanks!")
+    assert back["answer"]["status"] == "answered"
+    [output] = [output for id_, output in told(model.last) if id_ == "c1"]
+    assert output["data"]["note"] == "Sent a new lamp."
+    assert output["data"]["status"] == "given_back"
+    check(model.last)
+
+
+async def test_two_turns_at_once_write_once_and_the_older_writes_no_more(
+    database: Database,
+) -> None:
+    saver = InMemorySaver()
+    older = graph_of(_script(refund("c1")), checkpointer=saver, database=database)
+    await older.ainvoke(question("Refund 10 USD of B"), config_of())
+    answer: Any = {p.id: own(p, "confirm") for p in (await pending(older)).values()}
+    before = (await older.aget_state(config_of())).config
+    newer = graph_of(Scripted(answering(opening="Hi.")), checkpointer=saver, database=database)
+    await ask(newer, "hello?")
+    await older.ainvoke(Command(resume=answer), before)  # from the checkpoint that was left behind
+    assert (await _effects(database))[1] == []
+
+
+async def test_the_same_answer_given_by_many_at_once_is_carried_out_once(
+    database: Database,
+) -> None:
+    graph = graph_of(_script(refund("c1"), answers=10), database=database)
+    await graph.ainvoke(question("Refund 10 USD of B"), config_of())
+    answer: Any = {p.id: own(p, "confirm") for p in (await pending(graph)).values()}
+    runs = [graph.ainvoke(Command(resume=answer), config_of()) for _ in range(5)]
+    await asyncio.gather(*runs, return_exceptions=True)
+    assert (await _effects(database))[1] == [10]
+
+
+async def test_every_checkpoint_of_a_refund_told_again_leaves_one_refund(
+    database: Database,
+) -> None:
+    graph = graph_of(_script(refund("c1"), answers=40), database=database)
+    await graph.ainvoke(question("Refund 10 USD of B"), config_of())
+    await decide(graph, c1="confirm")
+    history = [snapshot async for snapshot in graph.aget_state_history(config_of())]
+    for snapshot in history:
+        await graph.ainvoke(None, snapshot.config)
+        assert (await _effects(database))[1] == [10]
