@@ -6,11 +6,13 @@ and outputs keep ids, statuses and sizes only, unless SUPPORT_TRACE_CONTENT allo
 """
 
 import os
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Any
 
 from dotenv import dotenv_values
+from langgraph.errors import GraphInterrupt
 from langsmith import Client, configure, trace
 from langsmith.run_helpers import get_current_run_tree
 from langsmith.utils import tracing_is_enabled
@@ -21,6 +23,7 @@ from agent.settings import Settings
 
 TEXTS = {"call_id", "item_id", "response_id", "tool", "status", "kind", "source", "type", "role"}
 NUMBERS = {"turn", "round", "input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"}
+KIND = re.compile(r"\w*")
 FLUSH = 5.0  # seconds that the end of a command waits for what was not sent yet
 
 
@@ -31,7 +34,15 @@ def install(settings: Settings) -> None:
             os.environ.setdefault(name, value)
     if tracing_is_enabled():
         hide = None if settings.trace_content else shape
-        configure(client=Client(hide_inputs=hide, hide_outputs=hide))
+        client = Client if settings.trace_content else _Discreet
+        configure(client=client(hide_inputs=hide, hide_outputs=hide))
+
+
+class _Discreet(Client):
+    """Of an error only its kind is told: a pause is one too, and its text holds the arguments."""
+
+    def _hide_run_error(self, error: object) -> str:
+        return KIND.match(str(error))[0]  # type: ignore[index]
 
 
 def flush() -> None:
@@ -55,11 +66,18 @@ async def _traced(call: ToolCall, turn: int, known: bool) -> AsyncIterator[dict[
     ids = {name: call[name] for name in ("call_id", "item_id", "response_id", "round")}
     name = call["name"] if known else "unknown tool"
     inputs = {"call_id": call["call_id"], "arguments": call["arguments"]}
+    pause: GraphInterrupt | None = None
     async with trace(name, "tool", inputs=inputs, metadata={**ids, "turn": turn}) as run:
-        yield told
+        try:
+            yield told
+        except GraphInterrupt as asked:
+            pause = asked
+            run.end(outputs={"status": "pending"})
         if "result" in told:
             run.end(outputs=dict(told["result"]))
             run.add_metadata(_outcome(told["result"]))
+    if pause:
+        raise pause
 
 
 def note(**metadata: object) -> None:

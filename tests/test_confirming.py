@@ -23,6 +23,8 @@ from tests.turns import (
     config_of,
     counting,
     decide,
+    failing,
+    finishing,
     graph_of,
     own,
     pending,
@@ -51,7 +53,7 @@ def _script(*calls: Call, answers: int = 3) -> Scripted:
     return Scripted(calling(*calls), *[answering() for _ in range(answers)])
 
 
-async def _effects(database: Database) -> tuple[str, list[float]]:
+async def _effects(database: Database) -> tuple[str, Any]:
     """What the shop says: the state of order A-17, the amounts refunded for order B."""
     order = await SqlShop(database).order("A-17")
     assert order is not None
@@ -460,3 +462,43 @@ async def test_every_checkpoint_of_a_refund_told_again_leaves_one_refund(
     for snapshot in history:
         await graph.ainvoke(None, snapshot.config)
         assert (await _effects(database))[1] == [10]
+
+
+async def test_an_answer_for_a_thread_that_nobody_began_does_nothing(database: Database) -> None:
+    model = Scripted()
+    graph = graph_of(model, database=database)
+    yes: Any = {"decision": "confirm", "call_id": "c1", "digest": "0"}
+    with suppress(Exception):  # LangGraph's own: there is nothing to go on with
+        await graph.ainvoke(Command(resume=yes), config_of())
+    assert model.requests == []
+    assert await ledger_of(database).records() == []
+
+
+async def test_what_stands_before_the_pause_leaves_no_trace(database: Database) -> None:
+    graph = graph_of(_script(CANCEL, refund("c2")), database=database)
+    await graph.ainvoke(question("Cancel A-17 and refund B"), config_of())
+    await decide(graph, c1={"decision": "maybe"})
+    ledger = ledger_of(database)
+    assert (await ledger.records(), list(await ledger.events())) == ([], [])
+    await decide(graph, c1="reject")
+    assert [event["event"] for event in await ledger.events()] == ["rejected"]
+    assert await ledger.records() == []
+
+
+async def test_a_write_beside_a_call_that_fails_is_finished_and_told(database: Database) -> None:
+    tools = finishing(failing([*TOOLS, *WRITES], ["c3"]), ["c3", "c2"])
+    graph = graph_of(_script(refund("c2"), READ), tools=tools, database=database)
+    await graph.ainvoke(question("Refund B, and A?"), config_of())
+    state = await decide(graph, c2="confirm")
+    assert results_of(state) == {"1/c2": ("B", "ok"), "1/c3": ("A", "service_error")}
+
+
+async def test_a_turn_that_fails_after_a_write_does_not_say_that_nothing_was_changed(
+    database: Database,
+) -> None:
+    graph = graph_of(Scripted(calling(CANCEL), ConnectionError()), database=database)
+    await graph.ainvoke(question("Cancel A-17"), config_of())
+    state = await decide(graph, c1="confirm")
+    assert state["answer"]["status"] == "failed"
+    assert "Cancellation of order A-17: done." in state["answer"]["message"]
+    assert "Nothing was changed" not in state["answer"]["message"]

@@ -13,14 +13,26 @@ import pytest
 from hypothesis import given, settings
 from langchain_core.messages import AIMessage
 
+from agent.approvals import Approvals
 from agent.graph import Graph
 from offline_model.conversation import Asked, Step
 from tests.completion import FOREIGN, UNKNOWN, Call, Run, Told, holds
+from tests.ledgers import ledger_of
 from tests.responses_server import ResponsesServer, serving
 from tests.scripted import answering, calling
 from tests.strategies import LONG, SHORT, VENDORS_ID, runs
 from tests.test_protocols import WAYS, settings_of
-from tests.turns import ask, cards_of, counting, graph_of, results_of, watch
+from tests.turns import (
+    ask,
+    cards_of,
+    config_of,
+    counting,
+    decide,
+    graph_of,
+    question,
+    results_of,
+    watch,
+)
 from tools.database import Database
 from tools.registry import TOOLS
 
@@ -174,3 +186,60 @@ async def test_a_foreign_order_cannot_be_told_from_one_that_does_not_exist(
         everything = (turn.steps, turn.events, turn.state["answer"], speak.told())
         seen.append(repr(everything).replace(order_id, "ID"))
     assert seen[0] == seen[1]
+
+
+CANCEL: tuple[str, str, dict[str, Any]] = (
+    "c1",
+    "cancel_order",
+    {"order_id": "A-17", "reason": "late"},
+)
+REFUND: tuple[str, str, dict[str, Any]] = (
+    "c2",
+    "request_refund",
+    {"order_id": "A-18", "amount": "120", "currency": "EUR", "reason": "broken"},
+)
+
+
+async def test_one_write_is_confirmed_the_other_rejected_and_both_are_told(
+    speak: Speaker, database: Database
+) -> None:
+    graph = _graph(speak, database, calling(CANCEL, REFUND), answering(), answering(opening="Hi."))
+    await graph.ainvoke(question("Cancel A-17 and refund A-18"), config_of())
+    state = await decide(graph, c2="reject")
+    state = await decide(graph, c1="confirm")
+    assert results_of(state) == {"1/c1": ("A-17", "ok"), "1/c2": ("A-18", "rejected")}
+    assert [(id_, output["status"]) for id_, output in speak.told()] == [
+        ("c1", "ok"),
+        ("c2", "error"),
+    ]
+    assert (await ask(graph, "Thanks"))["answer"]["message"] == "Hi."
+
+
+async def test_a_message_while_confirmations_wait_closes_every_call_before_it(
+    speak: Speaker, database: Database
+) -> None:
+    lines = [calling(CANCEL, REFUND), answering(opening="Hi."), answering(opening="Hi.")]
+    graph = _graph(speak, database, *lines)
+    await graph.ainvoke(question("Cancel A-17 and refund A-18"), config_of())
+    state = await ask(graph, "hello?")
+    assert [id_ for id_, _ in speak.told()] == ["c1", "c2"]
+    assert state["answer"]["message"].count("withdrawn") == 2
+    assert (await ask(graph, "Thanks"))["answer"]["message"] == "Hi."
+
+
+async def test_what_staff_decides_later_takes_the_place_of_what_the_model_was_told(
+    speak: Speaker, database: Database
+) -> None:
+    lines = [calling(REFUND), *[answering(opening="Hi.") for _ in range(4)]]
+    graph = _graph(speak, database, *lines)
+    await graph.ainvoke(question("Refund A-18"), config_of())
+    await decide(graph, c2="confirm")
+    await ask(graph, "hello?")
+    approvals = Approvals(ledger_of(database))
+    [waiting] = await approvals.waiting()
+    await approvals.decide(waiting.key, approve=True, by="sam")
+    state = await ask(graph, "And now?")
+    [(id_, output)] = speak.told()
+    assert (id_, output["data"]["state"]) == ("c2", "done")
+    assert "Refund of €120.00 for order A-18: done." in state["answer"]["message"]
+    assert (await ask(graph, "Thanks"))["answer"]["message"] == "Hi."

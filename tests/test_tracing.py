@@ -100,3 +100,14 @@ def test_a_setting_allows_the_words() -> None:
         commands.run("ask", QUESTION, SUPPORT_TRACE_CONTENT="true", **variables)
     sent = json.dumps([[run.get("inputs"), run.get("outputs")] for run in runs.values()])
     assert not [word for word in ("Dana Reyes", "Harborline") if word not in sent]
+
+
+def test_what_waits_for_a_confirmation_is_no_error_and_its_arguments_are_in_no_trace() -> None:
+    with _ingest() as (variables, runs):
+        done = commands.run("ask", "Cancel A-17, Marlowe Quint wants it.", "--json", **variables)
+    assert done.code == 3, done.err
+    everything = json.dumps(list(runs.values()))
+    assert "Marlowe" not in everything
+    [call] = [run for run in runs.values() if run["run_type"] == "tool"]
+    assert not call.get("error")
+    assert call["outputs"] == {"status": "pending"}

@@ -138,7 +138,12 @@ class Composer:
         if material.silent:
             return []
         if material.failure is not None:
-            return [_required(speech, "turn", material.failure["kind"], "model_unavailable")]
+            wrote = any(
+                _writes(result, self.tools)
+                for result in (*material.results.values(), *material.news)
+            )
+            kinds = ("written",) if wrote else (material.failure["kind"], "model_unavailable")
+            return [_required(speech, "turn", *kinds)]
         if material.draft is None:
             return [_required(speech, "answer", "limit")]
         return []
@@ -228,7 +233,7 @@ class _Binder:
         )
 
     def _failure(self, result: ToolResult) -> str:
-        kind, writes = result["error"]["kind"], self._writes(result)
+        kind, writes = result["error"]["kind"], _writes(result, self.tools)
         if writes and result["status"] == "ok":
             kind = "not_kept"  # it did not fail: its values are what cannot be shown
         subject = result["subject"] if _squeezed(result["subject"]) in self.said else ""
@@ -242,16 +247,17 @@ class _Binder:
     def _what(self, result: ToolResult, subject: str) -> str:
         """What a call was about, in words; a name that the model made up is not repeated."""
         general = _required(
-            self.speech, "what", "one_change" if self._writes(result) else "one_thing"
+            self.speech, "what", "one_change" if _writes(result, self.tools) else "one_thing"
         )
         if result["tool"] not in self.tools:
             return general
         what = self.speech.sentence("what", result["tool"]) or result["tool"].replace("_", " ")
         return general if "{subject}" in what and not subject else what
 
-    def _writes(self, result: ToolResult) -> bool:
-        tool = self.tools.get(result["tool"])
-        return tool is not None and tool.effect == "write"
+
+def _writes(result: ToolResult, tools: Mapping[str, Tool]) -> bool:
+    tool = tools.get(result["tool"])
+    return tool is not None and tool.effect == "write"
 
 
 def _status(material: Material) -> Literal["answered", "with_person", "failed"]:
