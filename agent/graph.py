@@ -23,6 +23,7 @@ from agent.desk import SqlDesk
 from agent.identity import Identity, authenticated
 from agent.journal import Journal
 from agent.ledger import Ledger
+from agent.limits import Limits
 from agent.nodes import Nodes
 from agent.perform import Performer
 from agent.settings import Settings
@@ -80,8 +81,9 @@ def build_graph(
     box = toolbox(default if tools is None else tools, writes=database is not None)
     desk = SqlDesk(database) if database else None
     ledger = _ledger(database, WriteTools(writing(box), shop, desk, settings.tool_timeout))
-    writer = Writer(ledger) if ledger else None
-    performer = Performer(box, shop, settings.tool_timeout, writer)
+    limits = Limits()
+    writer = Writer(ledger, limits) if ledger else None
+    performer = Performer(box, shop, settings.tool_timeout, limits, writer)
     nodes = Nodes(
         client=client(model, schemas(box), instructions().text, settings),
         tools=box,

@@ -166,7 +166,8 @@ class Nodes:
         self, call: ToolCall, asker: Asker, *, alone: bool = True
     ) -> tuple[str, ToolResult]:
         subject = self.performer.subject(call)
-        progress.tell("call_started", call["call_id"], call["name"], subject, "running")
+        if not self._writes(call):  # a write starts when it is confirmed
+            progress.tell("call_started", call["call_id"], call["name"], subject, "running")
         async with tracing.call_run(call, asker.turn, call["name"] in self.tools) as run:
             result = await self.performer.perform(call, asker, may_pause=alone)
             run["result"] = result

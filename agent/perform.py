@@ -7,11 +7,10 @@ may stop a whole run passes through: a pause of the graph, and the cancelling of
 import asyncio
 import logging
 from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
-from weakref import WeakKeyDictionary
 
 from langgraph.errors import GraphInterrupt
 from pydantic import BaseModel
@@ -19,6 +18,7 @@ from pydantic_core import from_json, to_json
 
 from agent.actions import Outcome, Record, Write, told
 from agent.calls import ErrorKind, ToolCall, ToolError, ToolResult, key_of
+from agent.limits import Limits
 from agent.plain import is_plain
 from agent.write_tools import held
 from agent.writing import Asker, Writer
@@ -38,21 +38,6 @@ class CallError(Exception):
         self.kind, self.message = kind, message
 
 
-@dataclass
-class Limits:
-    """Calls at once to each tool's service; a semaphore belongs to one event loop."""
-
-    _by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Semaphore]] = field(
-        default_factory=WeakKeyDictionary
-    )
-
-    def of(self, tool: Tool) -> AbstractAsyncContextManager[Any]:
-        if tool.limit is None:
-            return nullcontext()
-        semaphores = self._by_loop.setdefault(asyncio.get_running_loop(), {})
-        return semaphores.setdefault(tool.name, asyncio.Semaphore(tool.limit))
-
-
 @dataclass(frozen=True)
 class Performer:
     """Runs calls. `shop` is what the tools' `Context` shows the customer a view of."""
@@ -60,8 +45,8 @@ class Performer:
     tools: Mapping[str, Tool]
     shop: Shop
     timeout: float
+    limits: Limits
     writer: Writer | None = None
-    limits: Limits = field(default_factory=Limits)
 
     def subject(self, call: ToolCall) -> str:
         """What a call seems to be about, before it is checked: for progress, nothing else."""

@@ -48,6 +48,7 @@ def confirmations(state: Mapping[str, Any], pauses: Sequence[Interrupt]) -> list
             "question": pause.value["action_requests"][0]["description"],
         }
         for pause in pauses
+        if isinstance(pause.value, dict) and "digest" in pause.value
     ]
     places = {call["call_id"]: place for place, call in enumerate(state["calls"])}
     return sorted(asked, key=lambda each: places[each["call_id"]])

@@ -10,12 +10,14 @@ from uuid import uuid4
 
 from langchain_core.runnables import RunnableConfig
 
+from agent import progress
 from agent.actions import Outcome, Write, failed
 from agent.answer.question import question
 from agent.calls import ToolCall, ToolResult, key_of
 from agent.confirming import answered_at_large, confirmation, decided
 from agent.journal import ThreadJournal
 from agent.ledger import Ledger
+from agent.limits import Limits
 from tools.tool import Receipt, Tool
 
 NOT_CONFIRMED = "The customer did not confirm it, so it was not done."
@@ -60,6 +62,7 @@ class Writer:
     """Carries out the write calls of a graph."""
 
     ledger: Ledger
+    limits: Limits
 
     async def write(
         self, tool: Tool, call: ToolCall, checked: Mapping[str, Any], asker: Asker
@@ -83,7 +86,7 @@ class Writer:
         if problem := await self.ledger.check(write):
             return Outcome(error=problem)
         if first is None and not self.ledger.rules[tool.name].asks_customer:
-            return await self.ledger.write_once(write)
+            return await self._begin(write)
         return await self._confirmed(write, call, asker, first.data if first else None)
 
     async def _confirmed(
@@ -102,10 +105,15 @@ class Writer:
         )
         decision = decided(asked)
         if decision.confirmed:
-            return await self.ledger.write_once(replace(write, confirmed=True))
+            return await self._begin(replace(write, confirmed=True))
         await self.ledger.note(write, "rejected", write.customer)
         said = f" They say: {decision.reason}" if decision.reason else ""
         return failed("rejected", NOT_CONFIRMED + said)
+
+    async def _begin(self, write: Write) -> Outcome:
+        progress.tell("call_started", write.call_id, write.tool.name, write.subject, "running")
+        async with self.limits.of(write.tool):
+            return await self.ledger.write_once(write)
 
     async def spoil(self, thread: str, config: RunnableConfig) -> None:
         """Somebody else has answered a pause of the thread.

@@ -71,8 +71,9 @@ async def _turn(graph: Graph, text: str) -> dict[str, Any]:
     config: Any = {"configurable": {"thread_id": "case"}}
     question: Any = {"messages": [HumanMessage(text)]}
     await graph.ainvoke(question, config)
-    state = (await graph.aget_state(config)).values
-    return {"report": report("case", state), "history": _history(state["messages"])}
+    left = await graph.aget_state(config)
+    said = report("case", left.values, left.interrupts)
+    return {"report": said, "history": _history(left.values["messages"])}
 
 
 def _history(messages: Sequence[AnyMessage]) -> list[dict[str, Any]]:

@@ -90,6 +90,7 @@ def _at_a_shop_outside(ctx: Context) -> bool:
 
 
 async def _order(ctx: Context, arguments: Mapping[str, Any]) -> Order:
+    ctx.shop.writable()
     return await ctx.shop.order(str(arguments["order_id"]))
 
 

@@ -106,9 +106,11 @@ class Session:
         try:
             with self.database.problems():
                 state = await self._run(what, thread, watch)
-                if "__interrupt__" not in state:
+                if state["answer"]:
                     return report(thread, state)
                 snapshot = await self.graph.aget_state(_config(thread))
+                if not confirmations(snapshot.values, snapshot.interrupts):
+                    raise Problem("The turn waits for something that this command cannot answer.")
                 return report(thread, snapshot.values, snapshot.interrupts)
         except DatabaseProblem as problem:
             raise type(problem)(f"{problem} The turn was not finished.") from problem

@@ -116,22 +116,23 @@ class CustomerShop:
 
     async def cancel(self, order_id: str, reason: str, attempt: Attempt) -> WriteState:
         order = await self.order(order_id)
-        return await self._writable().cancel(order, reason, attempt)
+        return await self.writable().cancel(order, reason, attempt)
 
     async def change_address(self, order_id: str, address: str, attempt: Attempt) -> WriteState:
         order = await self.order(order_id)
-        return await self._writable().change_address(order, address, attempt)
+        return await self.writable().change_address(order, address, attempt)
 
     async def refund(
         self, order_id: str, amount: Decimal, currency: str, reason: str, attempt: Attempt
     ) -> WriteState:
         order = await self.order(order_id)
-        return await self._writable().refund(order, amount, currency, reason, attempt)
+        return await self.writable().refund(order, amount, currency, reason, attempt)
 
     async def find(self, order_id: str, attempt: Attempt) -> WriteState | None:
-        return await self._writable().find(await self.order(order_id), attempt)
+        return await self.writable().find(await self.order(order_id), attempt)
 
-    def _writable(self) -> WritableShop:
+    def writable(self) -> WritableShop:
+        """Raises Refused for a shop that only answers."""
         if not isinstance(self.shop, WritableShop):
             raise Refused("This shop's orders cannot be changed from here.")
         return self.shop
