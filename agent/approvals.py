@@ -29,6 +29,12 @@ class Approvals:
         still = [record for record in settled if record.state == "waiting"]
         return sorted(still, key=lambda record: record.asked_at)
 
+    async def named(self, start: str) -> list[Record]:
+        """The requests, decided or not, whose keys begin so."""
+        c = tables.actions.c
+        begins = c.key.startswith(start.lower(), autoescape=True)
+        return await self.ledger.records(c.role != "", begins)
+
     async def decide(
         self, key: str, *, approve: bool, by: str, role: str | None = None, reason: str = ""
     ) -> Outcome:
@@ -65,6 +71,8 @@ def _problem(record: Record, by: str, role: str | None, approve: bool) -> str:
     broken_off = record.never_began and bool(record.decided_by) and approve
     if record.state == "expired":
         return "The request has lapsed: nobody decided it in time."
+    if not record.customer_id:
+        return "What was kept of the request was erased."
     if record.state != "waiting" and not broken_off:
         decided = f"decided by {record.decided_by}" if record.decided_by else "never to be decided"
         return f"The request was {decided} already; it is {record.state}."

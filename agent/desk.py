@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, func, insert, select, update
 
-from agent import tables
+from agent import rows, tables
 from agent.actions import now
 from tools.database import Database
 from tools.tool import Context
@@ -25,11 +25,13 @@ class SqlDesk:
         """In the transaction of the write, so that nobody is told of a ticket that is not there."""
         if ctx.db is None:
             raise RuntimeError("A ticket is opened within a transaction.")
-        ticket = f"T-{ctx.key[:8].upper()}"
-        row = {"ticket": ticket, "thread_id": ctx.thread, "customer_id": ctx.customer}
+        row = {"ticket": self.ticket(ctx), "thread_id": ctx.thread, "customer_id": ctx.customer}
         said = {"summary": summary, "opened_at": now()}
         await ctx.db.execute(insert(tables.tickets).values(row | said))
-        return ticket
+        return self.ticket(ctx)
+
+    def ticket(self, ctx: Context) -> str:
+        return f"T-{ctx.key[:8].upper()}"
 
     async def is_open(self, ctx: Context, ticket: str) -> bool:
         c = tables.tickets.c
@@ -39,20 +41,41 @@ class SqlDesk:
         """Whether the thread is with a person, and the agent is silent in it."""
         return await self._count(tables.tickets.c.thread_id == thread) > 0
 
-    async def give_back(self, thread: str) -> bool:
-        """Returns the thread to the agent; whether it was with a person."""
+    async def give_back(self, thread: str, by: str, note: str = "") -> bool:
+        """Returns the thread to the agent; whether it was with a person.
+
+        by: the member of staff. note: what the agent is to know of what they did.
+        """
         c = tables.tickets.c
         here = (c.thread_id == thread) & c.closed_at.is_(None)
+        closed = {"closed_at": now(), "closed_by": by, "note": note}
+        closing = update(tables.tickets).where(here).values(closed).returning(c.customer_id)
         async with self.database.begin() as db:
-            closed = await db.execute(update(tables.tickets).where(here).values(closed_at=now()))
-        return closed.rowcount > 0
+            customer = await db.scalar(closing)
+            if customer is not None:
+                about = {"thread_id": thread, "customer_id": customer}
+                await rows.note_of(db, "given_back", by, **about)
+        return customer is not None
 
-    async def undelivered(self) -> list[dict[str, Any]]:
-        """The tickets that the help desk has not got yet, oldest first."""
+    async def given_back(self, ctx: Context, ticket: str) -> str | None:
+        """The note of whoever closed the ticket; None while it is open."""
         c = tables.tickets.c
-        query = select(tables.tickets).where(c.delivered_at.is_(None)).order_by(c.opened_at)
+        closed = (c.ticket == ticket, c.thread_id == ctx.thread, c.closed_at.is_not(None))
+        async with self.database.connect() as db:
+            note: str | None = await db.scalar(select(c.note).where(*closed))
+        return note
+
+    async def tickets(self, *where: ColumnElement[bool]) -> list[dict[str, Any]]:
+        """Oldest first."""
+        query = select(tables.tickets).where(*where).order_by(tables.tickets.c.opened_at)
         async with self.database.connect() as db:
             return [dict(row) for row in (await db.execute(query)).mappings()]
+
+    async def undelivered(self, thread: str | None = None) -> list[dict[str, Any]]:
+        """The tickets, of one thread or of all, that the help desk has not got yet."""
+        c = tables.tickets.c
+        here = [c.thread_id == thread] if thread is not None else []
+        return await self.tickets(c.delivered_at.is_(None), *here)
 
     async def delivered(self, ticket: str) -> None:
         this = tables.tickets.c.ticket == ticket

@@ -25,6 +25,7 @@ from agent.journal import Journal
 from agent.ledger import Ledger
 from agent.limits import Limits
 from agent.nodes import Nodes
+from agent.outbox import outbox_of
 from agent.perform import Performer
 from agent.settings import Settings
 from agent.settling import Settler
@@ -93,6 +94,7 @@ def build_graph(
         journal=Journal(database),
         settler=Settler(performer, ledger),
         desk=desk if ledger else None,
+        outbox=outbox_of(settings, database) if database and ledger else None,
         settings=settings,
     )
     graph = (

@@ -123,6 +123,8 @@ class Ledger:
     async def settle(self, record: Record) -> Record:
         """The record as it is now: what lapsed is ended, what a service owes is looked up."""
         news: dict[str, Any] | None = None
+        if not record.customer_id:  # erased: nobody is left for whom to look it up
+            return record
         if record.state == "waiting" and record.is_over:
             news = {"state": "expired"}
         elif self.tools.awaits(record) or (record.outside and record.is_open):
@@ -205,6 +207,8 @@ class Ledger:
             "until": self._until(work),
             "decided_by": staff or record.decided_by,
             "error": None,
+            "customer_id": write.customer,  # it may have been erased
+            "outside": outside,  # and the shop may have moved since it was asked for
             "thread_id": write.thread,
             "call": write.call,
             "arguments": write.plain,
@@ -225,7 +229,8 @@ class Ledger:
         await rows.one_at_a_time(db, f"{write.customer}/{write.subject}")
         await rows.check_fence(db, write.thread, write.fence)
         c = tables.actions.c
-        about = (c.customer_id == write.customer, c.subject == write.subject, c.key != key)
+        whose = c.customer_id.in_((write.customer, ""))  # the latter where that was erased
+        about = (whose, c.subject == write.subject, c.key != key)
         others = await rows.read(db, *about) if write.subject else []
         if unknown := [each for each in others if each.outside and each.is_open]:
             raise Blocked(unknown)

@@ -19,6 +19,7 @@ from agent.desk import SqlDesk
 from agent.identity import Identity
 from agent.journal import Asked, Journal, NoSuchThread
 from agent.messages import asking, saying, telling
+from agent.outbox import Outbox
 from agent.perform import Performer, same, unperformed
 from agent.problems import question_problem
 from agent.settings import Settings
@@ -55,6 +56,7 @@ class Nodes:
     journal: Journal
     settler: Settler
     desk: SqlDesk | None
+    outbox: Outbox | None
     settings: Settings
 
     async def model(self, state: State, config: RunnableConfig) -> Command[Any]:
@@ -131,6 +133,8 @@ class Nodes:
         with_person = silent or (wrote and await self._is_with_person(config))
         answer = self._compose(replace(material, with_person=with_person, silent=silent))
         await self.journal.of(config).end_turn(turn.number, answer)
+        if self.outbox and with_person and not silent:
+            await self.outbox.deliver(_thread(config))
         said = saying(answer["message"], turn.question_id, response.id if response else "")
         spoken = [said] if answer["message"] else []
         return Command(update=turn.ends(spoken, answer), goto=END)

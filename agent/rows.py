@@ -47,11 +47,16 @@ async def move(db: AsyncConnection, before: Record, by: str = "", **changed: Any
 
 
 async def note(db: AsyncConnection, record: Record, event: str, by: str) -> None:
-    """A line in the audit trail."""
-    line = {"at": now(), "event": event, "by": by}
+    """A line in the audit trail about an action."""
     same = ("thread_id", "customer_id", "tool", "subject", "key")
-    about = {name: record.values[name] for name in same}
-    await db.execute(insert(tables.audit).values(line | about))
+    await note_of(db, event, by, **{name: record.values[name] for name in same})
+
+
+async def note_of(db: AsyncConnection, event: str, by: str, **about: str) -> None:
+    """A line about anything else: what is not named is ""."""
+    line = dict.fromkeys(("thread_id", "customer_id", "tool", "subject", "key"), "")
+    line |= {"at": now(), "event": event, "by": by, **about}
+    await db.execute(insert(tables.audit).values(line))
 
 
 async def events(db: AsyncConnection, *where: ColumnElement[bool]) -> Sequence[dict[str, Any]]:

@@ -11,10 +11,12 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from agent.problems import Problem
 
 MAY_BE_BLANK = (
-    *("shop_url", "shop_token", "record_streams"),
+    *("shop_url", "shop_token", "desk_url", "desk_token", "record_streams"),
     *("openai_api_key", "openai_base_url", "anthropic_api_key", "anthropic_base_url"),
 )
-IN_HEADERS = ("shop_token", "openai_api_key", "openai_org_id", "anthropic_api_key")
+IN_HEADERS = (
+    *("shop_token", "desk_token", "openai_api_key", "openai_org_id", "anthropic_api_key"),
+)
 
 
 class Settings(BaseSettings):
@@ -24,6 +26,7 @@ class Settings(BaseSettings):
     openai_api: which protocol. store_responses: whether the vendor keeps the conversation.
     answer_format: "prompt" puts the answer's schema in words.
     shop_url: the API of the shop; without it, the shop is in the database. shop_token: its token.
+    desk_url: where tickets are posted to, with desk_token, when a person is to take over.
     customer: who is asking, on the command line; on a server only together with `local`.
     trace_content: whether traces hold what customers and shops wrote.
     tool_timeout: seconds. stall_timeout: seconds that the model's server may be silent.
@@ -39,6 +42,8 @@ class Settings(BaseSettings):
     database_url: str = "sqlite:///support-agent.db"
     shop_url: HttpUrl | None = None
     shop_token: SecretStr | None = None
+    desk_url: HttpUrl | None = None
+    desk_token: SecretStr | None = None
     customer: str = "C-1001"
     local: bool = False
     openai_api: Literal["responses", "chat"] = "responses"

@@ -85,6 +85,8 @@ actions = Table(
 )
 
 # Who did what, when; rows are only added. `by` is a customer, a member of staff, or "" for nobody.
+# Of somebody whose data were erased (`agent/erasing.py`), `by` is this, customer and thread are "".
+ERASED = "(erased)"
 audit = Table(
     "audit",
     metadata,
@@ -110,4 +112,6 @@ tickets = Table(
     Column("opened_at", Text, nullable=False),
     Column("delivered_at", Text, nullable=True),
     Column("closed_at", Text, nullable=True),
+    Column("closed_by", Text, nullable=False, server_default=""),
+    Column("note", Text, nullable=False, server_default=""),
 )

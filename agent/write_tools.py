@@ -49,8 +49,8 @@ class WriteTools:
 
     def awaits(self, record: Record) -> bool:
         """Whether more will be heard of what is done or asked for; the tool can look it up."""
-        tool = self.by_name[record.tool]
-        if tool.find is None or tool.returns is None or record.receipt is None:
+        tool = self.by_name.get(record.tool)
+        if tool is None or tool.find is None or tool.returns is None or record.receipt is None:
             return False
         receipt = tool.returns.model_validate(record.receipt)
         return isinstance(receipt, Receipt) and receipt.awaits

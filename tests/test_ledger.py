@@ -282,8 +282,8 @@ async def test_a_conversation_is_handed_over_once_and_can_be_given_back(
     tickets = await rows(database, tables.tickets, "opened_at")
     assert [row["thread_id"] for row in tickets] == ["thread-1", "thread-2"]
     assert first.data["ticket"] == tickets[0]["ticket"]
-    assert await desk.give_back("thread-1")
-    assert not await desk.give_back("thread-1")
+    assert await desk.give_back("thread-1", "sam")
+    assert not await desk.give_back("thread-1", "sam")
     assert not await desk.has("thread-1")
     assert said(await ledger.write_once(escalating(call="2/1/c1"))) == "done"
     assert len(await rows(database, tables.tickets)) == 3

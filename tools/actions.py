@@ -80,6 +80,10 @@ class HandedOver(Receipt):
     status: Literal["with_person", "given_back"] = "with_person"
     note: str = ""
 
+    @property
+    def awaits(self) -> bool:
+        return self.status == "with_person"
+
 
 def _attempt(ctx: Context) -> Attempt:
     return Attempt(ctx.key, ctx.db)
@@ -197,8 +201,24 @@ async def _is_with_a_person(ctx: Context, receipt: Mapping[str, Any]) -> bool:
     return ctx.desk is not None and await ctx.desk.is_open(ctx, str(receipt["ticket"]))
 
 
+async def _find_handover(ctx: Context, arguments: Arguments) -> HandedOver | None:
+    if ctx.desk is None:
+        return None
+    ticket = ctx.desk.ticket(ctx)
+    note = await ctx.desk.given_back(ctx, ticket)
+    if note is None:
+        return None
+    return HandedOver(state="done", ticket=ticket, status="given_back", note=note)
+
+
+def _never_outside(ctx: Context) -> bool:
+    return False
+
+
 @tool(
     effect="write",
+    find=_find_handover,
+    outside=_never_outside,
     stands=_is_with_a_person,
     question="Hand this conversation to a member of our staff?",
     required=("ticket",),

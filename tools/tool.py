@@ -53,6 +53,12 @@ class Desk(Protocol):
 
     async def is_open(self, ctx: Context, ticket: str) -> bool: ...
 
+    def ticket(self, ctx: Context) -> str:
+        """The number of the ticket that a write of this key opens."""
+
+    async def given_back(self, ctx: Context, ticket: str) -> str | None:
+        """What staff noted, maybe "", when they gave it back; None while they have it."""
+
 
 class BadDeclaration(TypeError):
     """A tool, or a file that it stands on, contradicts itself; the message says how."""

@@ -1,0 +1,155 @@
+"""`approvals` and `audit`: the staff's side of writes."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agent.cli.staff import as_json, at_work, by_staff, minute, refuse, show, tell, words
+
+if TYPE_CHECKING:
+    from agent.actions import Outcome, Record
+    from agent.cli.office import Office
+
+SHORTEST = 6  # characters of a key that may name a request
+SHOWN = (
+    *("key", "tool", "subject", "arguments", "customer_id", "thread_id", "role"),
+    *("asked_at", "until", "state"),
+)
+EVENTS = {"waiting": "handed to staff", "claimed": "begun", "given_back": "given back"}
+
+
+@click.group()
+def approvals() -> None:
+    """Decide what waits for a member of staff."""
+
+
+@approvals.command("list")
+@as_json
+def list_(as_json: bool) -> int:
+    """List what waits: request, since when, until when, for whom, what, how much."""
+    from agent.approvals import Approvals
+
+    async def work(office: "Office") -> int:
+        waiting = await Approvals(office.ledger).waiting()
+        rows = [{name: getattr(record, name) for name in SHOWN} for record in waiting]
+        return show(rows, as_json, _request)
+
+    return at_work(work)
+
+
+@approvals.command()
+@click.argument("request")
+@by_staff
+def approve(request: str, staff: str) -> int:
+    """Approve a request (its key, or the beginning of it), and carry it out at once."""
+    return at_work(lambda office: _decide(office, request, staff, approve=True))
+
+
+@approvals.command()
+@click.argument("request")
+@by_staff
+@words("--reason", "Kept beside the request.")
+def reject(request: str, staff: str, reason: str) -> int:
+    """Refuse a request. Nothing is done then."""
+    return at_work(lambda office: _decide(office, request, staff, approve=False, reason=reason))
+
+
+@click.command()
+@click.option("--thread", help="Of this conversation only.")
+@click.option("--order", help="About this order only.")
+@as_json
+def audit(thread: str | None, order: str | None, as_json: bool) -> int:
+    """Print who asked, what was confirmed or approved by whom, and what was done; oldest first."""
+    from sqlalchemy import select
+
+    from agent import tables
+
+    c = tables.audit.c
+    where = [c.thread_id == thread] if thread is not None else []
+    where += [c.subject == _order_id(order)] if order is not None else []
+
+    async def work(office: "Office") -> int:
+        events = await office.ledger.events(*where)
+        named = tables.actions.c.key.in_(select(c.key).where(*where))
+        about = {record.key: record.arguments for record in await office.ledger.records(named)}
+        rows = [{**event, "arguments": about.get(event["key"], {})} for event in events]
+        return show(rows, as_json, _event)
+
+    return at_work(work)
+
+
+def _order_id(typed: str) -> str:
+    from agent.problems import Problem
+    from tools.ids import normalise_order_id
+
+    try:
+        return normalise_order_id(typed)
+    except ValueError as error:
+        raise Problem(str(error)) from None
+
+
+async def _decide(office: "Office", request: str, staff: str, **decision: Any) -> int:
+    from agent.approvals import Approvals, NotDecidable
+
+    desk = Approvals(office.ledger)
+    record = _only(request, await desk.named(request))
+    try:
+        outcome = await desk.decide(record.key, by=staff, **decision)
+    except NotDecidable as problem:
+        return refuse(problem)
+    return tell(*_told(record, outcome, decision["approve"]))
+
+
+def _only(request: str, found: "list[Record]") -> "Record":
+    from agent.problems import Problem
+    from tools.shop.records import shown
+
+    if len(request) < SHORTEST or not found:
+        raise Problem(
+            f"There is no such request: {shown(request)}. Nothing was done. `approvals list` shows"
+            f" what waits; the first {SHORTEST} characters of a request are enough."
+        )
+    if len(found) > 1:
+        raise Problem(f"{len(found)} requests begin with {shown(request)}. Nothing was done.")
+    return found[0]
+
+
+def _told(record: "Record", outcome: "Outcome", approve: bool) -> tuple[str, int]:
+    what = " ".join([record.tool, record.subject, _amount(record.arguments)]).strip()
+    if outcome.error is None:
+        return f"Approved. {what}: {outcome.state}.", 0
+    if not approve:
+        return f"Rejected. {what} was not done.", 0
+    return f"{what}: {outcome.error['message']} ({outcome.error['kind']})", 1
+
+
+def _request(row: Mapping[str, Any]) -> list[str]:
+    said = {"amount", "currency"}
+    rest = {name: value for name, value in row["arguments"].items() if name not in said}
+    return [
+        row["key"][:8],
+        f"{minute(row['asked_at'])} to {minute(row['until'])}",
+        f"{row['customer_id']} in {row['thread_id']}",
+        f"{row['tool']} {row['subject']} {_amount(row['arguments'])}",
+        "; ".join(f"{name}: {value}" for name, value in rest.items() if value != row["subject"]),
+    ]
+
+
+def _event(row: Mapping[str, Any]) -> list[str]:
+    from agent import tables
+
+    theirs = row["by"] in ("", row["customer_id"], tables.ERASED)
+    approved = row["event"] == "claimed" and not theirs
+    event = "approved" if approved else EVENTS.get(row["event"], row["event"])
+    return [
+        minute(row["at"]),
+        f"{row['tool']} {row['subject']} {_amount(row['arguments'])}",
+        f"{event} by {row['by']}" if row["by"] else event,
+        f"{row['customer_id']} in {row['thread_id']}" if row["thread_id"] else row["customer_id"],
+        row["key"][:8],
+    ]
+
+
+def _amount(arguments: Mapping[str, Any]) -> str:
+    return " ".join(str(arguments[name]) for name in ("amount", "currency") if name in arguments)

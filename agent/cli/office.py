@@ -1,0 +1,45 @@
+"""What the staff's commands work with: the ledger and the desk, without the graph or a model."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from sqlalchemy import make_url
+
+from agent.desk import SqlDesk
+from agent.ledger import Ledger
+from agent.settings import Settings
+from agent.store import open_database
+from agent.write_tools import WriteTools
+from tools.database import Database
+from tools.policy.actions import action_rules
+from tools.registry import WRITES
+from tools.shop import close_shop, open_shop
+
+
+@dataclass(frozen=True)
+class Office:
+    """`file` is the database's, None where it is on a server."""
+
+    settings: Settings
+    database: Database
+    ledger: Ledger
+    desk: SqlDesk
+    file: str | None
+
+
+@asynccontextmanager
+async def open_office(settings: Settings) -> AsyncIterator[Office]:
+    """Opens the database and the shop, and closes both."""
+    database = open_database(settings.database_url)
+    shop = open_shop(database, settings.shop_url, settings.shop_token)
+    desk = SqlDesk(database)
+    tools = WriteTools({tool.name: tool for tool in WRITES}, shop, desk, settings.tool_timeout)
+    url = make_url(settings.database_url)
+    file = url.database if url.get_backend_name() == "sqlite" else None
+    try:
+        ledger = Ledger(database, tools, action_rules(WRITES))
+        yield Office(settings, database, ledger, desk, file)
+    finally:
+        await close_shop(shop)
+        await database.close()
