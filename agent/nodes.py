@@ -141,7 +141,9 @@ class Nodes:
 
     def _aside(self, turn: Turn, failure: Failure) -> Command[Any]:
         """Answers beside the thread: the question does not become part of it."""
-        material = Material(turn.number, turn.question, None, [], {}, failure)
+        material = Material(
+            turn.number, turn.question, None, [], {}, failure, language=turn.language
+        )
         answer = self._compose(material)
         said = saying(answer["message"], turn.question_id, "", aside=True)
         return Command(update=turn.stays_out(said, answer), goto=END)
@@ -239,7 +241,14 @@ class Nodes:
         """What the answer is made of; the journal is asked where this turn does not suffice."""
         calls, results = turn.calls, turn.results
         material = Material(
-            turn.number, turn.question, text, calls, results, failure, news=turn.news
+            turn.number,
+            turn.question,
+            text,
+            calls,
+            results,
+            failure,
+            news=turn.news,
+            language=turn.language,
         )
         draft, journal = drafts.read(text or ""), self.journal.of(config)
         if draft is None:

@@ -55,6 +55,7 @@ class State(Question, total=False):
     question_id: the id of the message that the turn answers.
     calls: this turn's, in the order the model asked. results: this turn's, by `round/call_id`.
     fence: the turn's token: another one's begins, and what this one still wants written is not.
+    language: that the question seems to be in; that of the one before where it does not say.
     open: the thread's writes of which more will be heard, the ledger's key by `turn/round/call_id`.
     usage: tokens of this turn. answer: what the customer was told, with its cards.
     """
@@ -66,6 +67,7 @@ class State(Question, total=False):
     calls: list[ToolCall]
     results: Annotated[Results, merge_results]
     fence: str
+    language: str
     open: dict[str, str]
     usage: dict[str, int]
     answer: dict[str, Any]

@@ -49,6 +49,8 @@ class Turn:
         self.left_in, self.left_for = state.get("turn", 0), state.get("question_id", "")
         self.left_results: Results = state.get("results", {})
         self.fence = state.get("fence", "")
+        said_in = guess(self.question) if self.is_new else None
+        self.language = said_in or state.get("language") or DEFAULT
         self.open = dict(state.get("open", {}))
         self.news: list[ToolResult] = []
         self.update: dict[str, Any] = {"messages": []}
@@ -79,6 +81,7 @@ class Turn:
             "customer": customer,
             "question_id": self.question_id,
             "fence": fence,
+            "language": self.language,
             "calls": [],
             "results": Overwrite({}),
             "usage": self._usage,
@@ -120,13 +123,12 @@ class Turn:
             self.update["results"] = Overwrite(refused) if self.is_new else refused
 
     def errand(self, calls: list[ToolCall]) -> Errand:
-        language = guess(self.question) or DEFAULT
         return Errand(
             calls=calls,
             turn=self.number,
             customer=self.customer,
             fence=self.fence,
-            language=language,
+            language=self.language,
         )
 
     def ends(self, said: list[AIMessage], answer: Mapping[str, Any]) -> dict[str, Any]:

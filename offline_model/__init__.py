@@ -10,7 +10,9 @@ reasoning      reasoning items: handed out encrypted, taken back in their place
 schemas        strict JSON schemas: what is allowed in one, and an object that fits one
 conversation   what any protocol's request comes down to: tools, turns, calls, results
 planner        the next step of a conversation: calls, or the answer
-reading        what a message asks: `tokens`, those that are `ids`, the `message`, its `clauses`
+reading        what a message asks: `tokens`, those that are `ids`, the `message`, its `clauses`,
+               the `deeds` that it wants
+writes         the calls of those deeds
 thread         what the conversation has named before: orders, ordinals, the last question
 lexicon        the words of a language, from `lexicon/*.toml`
 

@@ -20,8 +20,9 @@ class Situation:
     """All that the final text depends on.
 
     `facets` are what was asked of each call; `left_out` are calls that only served to find others.
-    `able` is whether an offered tool does the deed that is wanted, `stuck` that none tells anything
-    of what was asked, `lost` that no order was found to hold what was asked about.
+    `lacking` are the sentences on what is wanted and cannot be done, or not yet; `stuck` is that no
+    tool tells anything of what was asked, `lost` that no order was found to hold it; `deeds` are
+    the names of the tools that do something.
     """
 
     conversation: Conversation
@@ -31,7 +32,8 @@ class Situation:
     left_out: list[str]
     stuck: bool
     lost: bool
-    able: bool
+    lacking: list[str]
+    deeds: frozenset[str]
 
     @property
     def shown(self) -> list[Call]:
@@ -57,7 +59,7 @@ def final_text(situation: Situation) -> str:
 
 def _answer(situation: Situation) -> dict[str, Any]:
     shown, reading = situation.shown, situation.reading
-    honest = [situation.say(f"not_{name}") for name in _refused(situation)]
+    honest = [situation.say(name) for name in _lacking(situation)]
     unread = ["language"] if situation.reading.unread else []
     said = [situation.say(name) for name in unread or _opening(situation)]
     said += [] if shown else honest
@@ -69,20 +71,20 @@ def _answer(situation: Situation) -> dict[str, Any]:
     }
 
 
-def _refused(situation: Situation) -> list[str]:
-    """What was asked for as well, or only, and cannot be done here."""
-    deed = [] if situation.able else [situation.reading.request]
-    return [*deed, *situation.reading.beside]
+def _lacking(situation: Situation) -> list[str]:
+    """What is said of what was asked for as well, or only, and is not done here."""
+    return [*situation.lacking, *(f"not_{name}" for name in situation.reading.beside)]
 
 
 def _opening(situation: Situation) -> list[str]:
     """Which of the lexicon's sentences fits what was asked and what came of it."""
     shown, reading = situation.shown, situation.reading
     if shown:
-        return ["which"] if situation.lost else _opening_of(shown)
+        read = [call for call in shown if call.name not in situation.deeds]
+        return ["which"] if situation.lost else _opening_of(read)
     if reading.asks and situation.stuck:
         return ["no_way"]
-    if _refused(situation):
+    if _lacking(situation):
         return []
     if reading.talk and not reading.asks:
         return [reading.talk]
@@ -94,7 +96,7 @@ def _opening_of(shown: list[Call]) -> list[str]:
     failed = [call.error["kind"] for call in shown if call.error]
     if set(failed) - {"not_found"}:
         return ["failed" if len(failed) == len(shown) else "mixed"]
-    if not failed and shown[-1].data and all(v == [] for v in shown[-1].data.values()):
+    if shown and not failed and shown[-1].data and all(v == [] for v in shown[-1].data.values()):
         return ["no_orders"]
     return ["found"] if len(shown) - len(failed) > 1 else []
 

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, field
 
 from offline_model.lexicon import ID, Hit, Lexicon, Marks
+from offline_model.tokens import Token
 
 Topics = dict[str, set[str]]  # topic → the facets asked of it
 REFERENCES = ("it", "they", "other", "rest", "last", "ordinal")
@@ -13,18 +14,23 @@ REFERENCES = ("it", "they", "other", "rest", "last", "ordinal")
 class Clause:
     """What one part of a sentence says: its words, behind the `joint` that led to it.
 
-    `strange` are those words that no phrase and no word of the lexicon accounts for.
+    `strange` are those words that no phrase and no word of the lexicon accounts for, `values` what
+    each "~" stands for. `sentence` is where it stands, from character `start`.
     """
 
     joint: str = ""
     words: list[str] = field(default_factory=list)
     hits: list[Hit] = field(default_factory=list)
     strange: list[str] = field(default_factory=list)
+    values: list[Token] = field(default_factory=list)
+    sentence: str = ""
+    start: int = 0
+    question: bool = False
 
     @property
     def marks(self) -> str:
         """The characters of the ids that it names."""
-        return "".join(re.findall(ID, " ".join(self.words)))
+        return "".join(re.findall(ID, self.text))
 
     @property
     def topics(self) -> Topics:
@@ -55,6 +61,14 @@ class Clause:
     @property
     def asks(self) -> bool:
         return self.has("topic", "compare", "request")
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.words)
+
+    def up_to(self, place: int) -> str:
+        """What it says before a character of its sentence."""
+        return self.sentence[self.start : place].rstrip()
 
     def join(self, other: "Clause") -> None:
         self.words += other.words
@@ -100,6 +114,8 @@ def _parts(text: str, lexicon: Lexicon, extra: Marks) -> list[Clause]:
         if word[0] in joints and not any(" " in text[hit.start : hit.end] for hit in around):
             parts.append(Clause(word[0]))
             continue
+        if not parts[-1].words:
+            parts[-1].sentence, parts[-1].start = text, word.start()
         parts[-1].words.append(word[0])
         parts[-1].hits += [hit for hit in around if hit.start == word.start()]
         if word[0].isalpha() and word[0] not in lexicon.known and not around:

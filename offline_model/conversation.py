@@ -5,6 +5,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+# Arguments of a write in words of their own; any other text of a call may name an order.
+WORDS = frozenset({"reason", "address", "summary", "amount", "currency"})
+Wanted = tuple[str, dict[str, Any]]  # a call to make: the name of its tool, its arguments
+
 
 @dataclass(frozen=True)
 class Tool:
@@ -35,6 +39,13 @@ class Call:
     def error(self) -> dict[str, Any] | None:
         """The error of a failed result, as kind and message."""
         return self._part("error", "error")
+
+    @property
+    def subjects(self) -> list[str]:
+        """The arguments that may name orders."""
+        named = [value for name, value in self.given.items() if name not in WORDS]
+        listed = [value if isinstance(value, list) else [value] for value in named]
+        return [one for each in listed for one in each if isinstance(one, str)]
 
     def _part(self, status: str, name: str) -> dict[str, Any] | None:
         result = _object(self.output or "")
@@ -93,6 +104,11 @@ def rows(data: dict[str, Any] | None) -> Iterator[dict[str, Any]]:
     for value in (data or {}).values():
         if isinstance(value, list):
             yield from (entry for entry in value if isinstance(entry, dict))
+
+
+def key(name: str, arguments: dict[str, Any]) -> str:
+    """The same for the same call."""
+    return f"{name} {json.dumps(arguments, sort_keys=True)}"
 
 
 def _object(text: str) -> dict[str, Any]:

@@ -100,7 +100,7 @@ class _Marker:
         if len(letter) > 1 or letter == letter.upper():  # not a letter of an alphabet
             return False
         never = letter in self.words["pronouns"] or before.base in self.words["not_before"]
-        if never or self._initial(place):
+        if never or self._initial(place) or self._at(place + 1).kind == "place":
             return False
         if self._apart(place) or self._owned(place) or self._number_behind(place):
             return True
@@ -163,7 +163,7 @@ class _Marker:
     def _goes_on(self, place: int) -> bool:
         """Whether a sentence goes on behind an id as it does here."""
         after = self._at(place + 1)
-        ends = after.kind in ("end", "mark", "mask")
+        ends = after.kind in ("end", "mark", "mask", "quote", "money")
         return ends or self._first(after) in self.words["after_letter"]
 
     def _first(self, token: Token) -> str:

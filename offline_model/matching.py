@@ -5,15 +5,18 @@ and its parameters are filled from their schema.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
-from offline_model.conversation import Tool
+from offline_model.conversation import Tool, Wanted
 from offline_model.lexicon import Lexicon, Mark, Marks, phrase_pattern
 from offline_model.schemas import kind_of, nullable, resolved
 
 UNFILLED = object()
+Given = Mapping[str, str]
+NOTHING: Given = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,12 @@ class Toolbox:
         return self.named(self.lexicon.topics[topic].tool) or (best[1] if best[0] else None)
 
     def for_request(self, request: str) -> Tool | None:
-        return self.named(self.lexicon.requests.get(request, ""))
+        return self.named(self.lexicon.requests[request])
+
+    def deeds(self) -> dict[str, str]:
+        """The requests that an offered tool can do, with its name."""
+        named = {tool.name for tool in self.tools}
+        return {name: tool for name, tool in self.lexicon.requests.items() if tool in named}
 
     def _other_listing(self) -> Tool | None:
         """Another shop's listing: a tool that needs nothing and speaks of orders."""
@@ -80,19 +88,24 @@ class Toolbox:
 
     # Arguments.
 
-    def arguments(self, tool: Tool, ids: Sequence[str], text: str) -> list[dict[str, Any]]:
+    def calls(
+        self, tool: Tool | None, ids: Sequence[str], text: str = "", given: Given = NOTHING
+    ) -> list[Wanted]:
         """The calls that a tool needs to answer about some orders: one, or one for each order.
 
-        Empty where a required parameter cannot be filled from what was said.
+        Empty where a required parameter can be filled neither from a text nor from what is `given`
+        by its name, and where there is no tool.
         """
+        if tool is None:
+            return []
         single = any(self._takes_id(n, part, "string") for n, part in _properties(tool).items())
         groups = [[order_id] for order_id in ids] if single and ids else [list(ids)]
-        filled = (self._filled(tool, group, text) for group in groups)
-        return [given for given in filled if set(_required(tool)) <= set(given)]
+        filled = (self._filled(tool, group, text, given) for group in groups)
+        return [(tool.name, each) for each in filled if set(_required(tool)) <= set(each)]
 
-    def _filled(self, tool: Tool, ids: list[str], text: str) -> dict[str, Any]:
+    def _filled(self, tool: Tool, ids: list[str], text: str, given: Given) -> dict[str, Any]:
         parts = _properties(tool).items()
-        values = {name: self._value(name, part, ids, text) for name, part in parts}
+        values = {n: given.get(n) or self._value(n, part, ids, text) for n, part in parts}
         return {name: value for name, value in values.items() if value is not UNFILLED}
 
     def _value(self, name: str, part: dict[str, Any], ids: list[str], text: str) -> Any:

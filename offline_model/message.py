@@ -17,10 +17,16 @@ from offline_model.tokens import Token, tokens
 
 @dataclass
 class Message:
-    """`named` are the ids that the characters stand for, `excluded` those to be left out."""
+    """`named` are the ids that the characters stand for, `excluded` those to be left out.
+
+    `values` are the tokens that each "~" of the sentences stands for, in order; `questions` tells
+    which of the sentences end with a question mark.
+    """
 
     named: list[str] = field(default_factory=list)
     sentences: list[str] = field(default_factory=list)
+    questions: list[bool] = field(default_factory=list)
+    values: list[Token] = field(default_factory=list)
     excluded: list[str] = field(default_factory=list)
 
     @property
@@ -47,7 +53,10 @@ def read_message(text: str, lexicon: Lexicon) -> Message:
     plain = _without_excluded(plain, message, lexicon)
     plain = lexicon.slips.sub(lambda slip: _corrected(slip, lexicon), plain)
     plain = lexicon.lists.sub("", plain).replace(" 's", "")
-    message.sentences = [part.strip() for part in plain.split(" .") if part.strip(" .")]
+    for part, end in re.findall(r"(.*?)(?: (\.\??)(?!\S)|$)", plain, re.DOTALL):
+        if part.strip(" .?"):
+            message.sentences.append(part.strip())
+            message.questions.append(end == ".?")
     return message
 
 
@@ -58,7 +67,12 @@ def _words(token: Token, message: Message, lexicon: Lexicon) -> str:
         return " ".join(correct(word, lexicon) for word in _contracted(token.lower, lexicon))
     if token.kind == "mark":
         return "" if token.text in "\"'*#_" else " ".join(_contracted(token.text, lexicon))
-    return {"end": ".", "owner": token.text}.get(token.kind, "~")
+    if token.kind == "end":
+        return ".?" if "?" in token.text else "."
+    if token.kind == "owner":
+        return token.text
+    message.values.append(token)
+    return "~"
 
 
 def _contracted(word: str, lexicon: Lexicon) -> list[str]:

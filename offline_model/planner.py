@@ -6,17 +6,26 @@ from dataclasses import replace
 from typing import Any
 
 from offline_model.answering import Situation, final_text
-from offline_model.conversation import Asked, Call, Conversation, Step, Tool, Turn, rows
+from offline_model.conversation import (
+    Asked,
+    Call,
+    Conversation,
+    Step,
+    Tool,
+    Turn,
+    Wanted,
+    key,
+    rows,
+)
 from offline_model.lexicon import lexicon, spoken
 from offline_model.matching import Toolbox
 from offline_model.reading import Ask, Reading, read
 from offline_model.repair import repaired
 from offline_model.thread import Thread, part_of, unique
+from offline_model.writes import Writes, complete
 
 REMEMBERED = 12  # turns that are read again; nobody refers further back
 MOST = 20  # orders of a listing that are looked up one by one
-
-Wanted = tuple[str, dict[str, Any]]
 
 
 def plan(conversation: Conversation) -> Step:
@@ -36,13 +45,17 @@ class Planner:
         self.conversation, self.lexicon = conversation, lexicon("en")
         self.toolbox = Toolbox(conversation.tools, self.lexicon)  # they are described in English
         self.turn = conversation.turns[-1]
+        self.spoken_of: list[str] = []
         self.reading = self._read()
+        self.writes = Writes(
+            conversation, self.toolbox, self.lexicon, self.reading, self.spoken_of, self._selected
+        )
 
     def calls(self) -> tuple[Wanted, ...]:
         """The calls that are still open: wanted, and not made in this turn."""
-        made = [_key(call.name, call.given) for call in self.turn.calls]
+        made = [key(call.name, call.given) for call in self.turn.calls]
         wanted = (*self._wanted(), *repaired(self.turn))
-        fresh = {_key(*each): each for each in wanted if _key(*each) not in made}
+        fresh = {key(*each): each for each in wanted if key(*each) not in made}
         return tuple(fresh.values()) or self._forced()
 
     def situation(self) -> Situation:
@@ -54,17 +67,22 @@ class Planner:
             left_out=self._stepping_stones(),
             stuck=not any(self._tool(ask) for ask in self.reading.asks),
             lost=any(_by_item(ask) and not self._holding(ask) for ask in self.reading.asks),
-            able=not self.reading.request or bool(self._deed()),
+            lacking=self.writes.lacking(),
+            deeds=self.writes.tools,
         )
 
     # Reading.
 
     def _read(self) -> Reading:
         marks, thread, reading = self.toolbox.marks(), Thread(), Reading()
+        offered = self.toolbox.deeds()
         for turn in self.conversation.turns[-REMEMBERED:]:
             if languages := spoken(turn.text):
                 self.lexicon = lexicon(*languages)
-            reading = read(turn.text, thread, self.lexicon, marks)
+            before, reading = reading, read(turn.text, thread, self.lexicon, marks, offered)
+            complete(reading, before.deeds, turn.text, offered)
+            self.spoken_of += [i for ask in reading.asks for i in ask.ids]
+            self.spoken_of += [i for deed in reading.deeds for i in deed.ids]
             reading.unread = not languages and reading.unread
             if turn is not self.turn and not any(ask.ids for ask in reading.asks):
                 self._recall(turn, thread)
@@ -73,7 +91,7 @@ class Planner:
 
     def _recall(self, turn: Turn, thread: Thread) -> None:
         """What the turn's calls put before the customer, to refer to later."""
-        asked = unique(i for call in turn.calls for i in _subjects(call))
+        asked = unique(i for call in turn.calls for i in call.subjects)
         shown = asked or unique(_row_id(row) for call in turn.calls for row in rows(call.data))
         if shown:
             thread.named = thread.focus = thread.lately = shown
@@ -81,14 +99,15 @@ class Planner:
     # Planning.
 
     def _wanted(self) -> Iterator[Wanted]:
-        yield from self._deed()
         for ask in self.reading.asks:
             yield from self._steps(ask)
             yield from self._answers(ask)
+        yield from self.writes.calls()
 
     def _steps(self, ask: Ask) -> list[Wanted]:
         """What finds the orders that an ask is about, where it does not name them."""
-        found = self._with(self.toolbox.for_topic("list"), []) if ask.scope else []
+        listing = self.toolbox.for_topic("list") if ask.scope else None
+        found = self.toolbox.calls(listing, [], self.turn.text)
         return [*found, *(self._looked_up(Ask("order", (), "all")) if _by_item(ask) else ())]
 
     def _answers(self, ask: Ask) -> Iterable[Wanted]:
@@ -97,7 +116,7 @@ class Planner:
             return self._looked_up(replace(ask, ids=ids, scope="")) if ids else ()
         listed = ask.topic == "list" and not _single(ask.scope)
         if listed or (ask.scope and self._told(ask)):
-            return self._with(self.toolbox.for_topic("list"), [])
+            return self.toolbox.calls(self.toolbox.for_topic("list"), [], self.turn.text)
         return self._looked_up(replace(ask, topic="order") if ask.topic == "list" else ask)
 
     def _looked_up(self, ask: Ask) -> Iterator[Wanted]:
@@ -109,22 +128,13 @@ class Planner:
         elif ids or not (ask.ids or ask.scope):
             topic = self.lexicon.topics.get(ask.topic)
             for choice in sorted(ask.facets) if topic and topic.general else [self.turn.text]:
-                yield from self._with(tool, ids, choice)
-
-    def _with(self, tool: Tool | None, ids: list[str], choice: str = "") -> list[Wanted]:
-        """The calls of a tool for some orders; none where nothing offered will do."""
-        given = self.toolbox.arguments(tool, ids, choice or self.turn.text) if tool else []
-        return [(tool.name, one) for one in given if tool]
+                yield from self.toolbox.calls(tool, ids, choice)
 
     def _tool(self, ask: Ask) -> Tool | None:
         tool = self.toolbox.for_topic(ask.topic, ask.facets)
         if tool is None and ask.ids and ask.topic != "compare":
             return self.toolbox.for_topic("order", ask.facets if ask.topic == "order" else ())
         return tool
-
-    def _deed(self) -> list[Wanted]:
-        """The calls of a write that is wanted; none where nothing offered can do it."""
-        return self._with(self.toolbox.for_request(self.reading.request), self.reading.requested)
 
     def _listing(self) -> Call | None:
         """This turn's listing, once it has a result."""
@@ -164,7 +174,7 @@ class Planner:
         for call in self.turn.calls:
             items = json.dumps(list(rows(call.data)), ensure_ascii=False).lower()
             count = sum((word.rstrip("s") or word) in items for word in words)
-            found.setdefault(count, []).extend(_subjects(call))
+            found.setdefault(count, []).extend(call.subjects)
         best = max(found, default=0)
         return tuple(unique(found[best])) if best else ()
 
@@ -175,12 +185,13 @@ class Planner:
             return ()
         ids = unique(i for ask in self.reading.asks for i in ask.ids) or ["unknown"]
         named = [tool for tool in self.conversation.tools if choice in ("required", tool.name)]
-        return next((tuple(calls) for tool in named if (calls := self._with(tool, ids))), ())
+        calls = (self.toolbox.calls(tool, ids, self.turn.text) for tool in named)
+        return tuple(next(filter(None, calls), ()))
 
     # For the answer.
 
     def _facets(self, call: Call) -> frozenset[str]:
-        subjects = set(_subjects(call))
+        subjects = set(call.subjects)
         asked = [ask for ask in self.reading.asks if not ask.ids or set(ask.ids) & subjects]
         fitting = [ask for ask in asked if (tool := self._tool(ask)) and tool.name == call.name]
         return frozenset(facet for ask in fitting for facet in ask.facets)
@@ -188,9 +199,12 @@ class Planner:
     def _stepping_stones(self) -> list[str]:
         """The calls that only served to find orders; the listing counts where nothing else came."""
         asks, calls = self.reading.asks, self.turn.calls
-        answers = {_key(*each) for ask in asks for each in self._answers(ask)}
-        steps = {_key(*each) for ask in asks for each in self._steps(ask)} - answers
-        stones = [call for call in calls if _key(call.name, call.given) in steps]
+        answers = {key(*each) for ask in asks for each in self._answers(ask)}
+        steps = {key(*each) for ask in asks for each in self._steps(ask)} - answers
+        if any(call.name in self.writes.tools for call in calls):
+            wanted = [each for each in self.writes.calls() if each[0] not in self.writes.tools]
+            steps |= {key(*each) for each in wanted} - answers
+        stones = [call for call in calls if key(call.name, call.given) in steps]
         found = [call for call in stones if call is not self._listing() or len(stones) < len(calls)]
         return [call.call_id for call in found]
 
@@ -213,15 +227,6 @@ def _parts_of(ask: Ask) -> list[Ask]:
     topics = {"sum": "order", "dates": "delivery"}
     groups: list[tuple[str, ...]] = [(i,) for i in ask.ids] or [()]
     return [Ask(topics[kind], group, ask.scope) for kind in ask.facets for group in groups]
-
-
-def _key(name: str, arguments: dict[str, Any]) -> str:
-    return f"{name} {json.dumps(arguments, sort_keys=True)}"
-
-
-def _subjects(call: Call) -> Iterable[str]:
-    for value in call.given.values():
-        yield from [value] if isinstance(value, str) else value if isinstance(value, list) else []
 
 
 def _row_id(row: dict[str, Any]) -> str:

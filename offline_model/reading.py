@@ -1,8 +1,11 @@
 """What a message asks, in the light of what was said before it."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from itertools import islice
 
 from offline_model.clauses import Clause, Topics, clauses
+from offline_model.deeds import Deed, deeds_of, filled, wished
 from offline_model.lexicon import Lexicon, Marks
 from offline_model.message import Message, read_message
 from offline_model.thread import Thread, unique
@@ -33,15 +36,17 @@ class Ask:
 
 @dataclass
 class Reading:
-    """`request` is a deed that is wanted, of the orders `requested`; `beside` what else is that no
-    tool does; `talk` a kind of small talk, `tone` how it is said, `foreign` that it is about
-    something else than orders, `unread` that hardly a word of it is known. With nothing set, the
-    customer has to be asked which order."""
+    """`deeds` are what is wanted to be done, `beside` what else is wanted that no tool does;
+    `named` the orders of a message that asks nothing of them, `again` a yes to what came before;
+    `talk` a kind of small talk, `tone` how it is said, `foreign` that it is about something else
+    than orders, `unread` that hardly a word of it is known. With nothing set, the customer has to
+    be asked which order."""
 
     asks: list[Ask] = field(default_factory=list)
     excluded: list[str] = field(default_factory=list)
-    request: str = ""
-    requested: list[str] = field(default_factory=list)
+    deeds: list[Deed] = field(default_factory=list)
+    again: bool = False
+    named: list[str] = field(default_factory=list)
     talk: str = ""
     tone: str = ""
     beside: list[str] = field(default_factory=list)
@@ -49,11 +54,18 @@ class Reading:
     unread: bool = False
 
 
-def read(text: str, thread: Thread, lexicon: Lexicon, extra: Marks = ()) -> Reading:
-    """Reads one message and moves the thread on to it."""
-    message = read_message(text, lexicon)
-    parts = [part for s in message.sentences for part in clauses(s, lexicon, extra)]
-    return _Reader(message, parts, thread, lexicon).read()
+def read(
+    text: str, thread: Thread, lexicon: Lexicon, extra: Marks = (), offered: Collection[str] = ()
+) -> Reading:
+    """Reads one message and moves the thread on to it; `offered` are the deeds that can be done."""
+    message, parts = read_message(text, lexicon), list[Clause]()
+    values = iter(message.values)
+    for sentence, question in zip(message.sentences, message.questions, strict=True):
+        for part in clauses(sentence, lexicon, extra):
+            part.question = question
+            part.values = list(islice(values, part.words.count("~")))
+            parts.append(part)
+    return _Reader(message, parts, thread, lexicon, offered).read()
 
 
 @dataclass
@@ -62,19 +74,26 @@ class _Reader:
     parts: list[Clause]
     thread: Thread
     lexicon: Lexicon
+    offered: Collection[str]
     all_here: Topics = field(default_factory=dict)
     scope_here: str = ""
     named_here: list[str] = field(default_factory=list)
-    requested: list[str] = field(default_factory=list)
+    deeds: list[Deed] = field(default_factory=list)
 
     def read(self) -> Reading:
         reading = Reading(excluded=self.message.excluded)
-        for place, part in enumerate(self.parts):
-            reading.asks += self._asks(place, part)
+        asks = [(part, self._asks(place, part)) for place, part in enumerate(self.parts)]
+        acts = any(deed.kind in self.offered for deed in self.deeds)
+        reading.asks = [
+            ask for part, found in asks if not (acts and self._tells(part, found)) for ask in found
+        ]
+        if not any(part.asks or part.has("weak") for part in self.parts):
+            reading.named = self.message.ids
         strange = [word for part in self.parts for word in part.strange]
         numbers = any("~" in part.words for part in self.parts)
-        reading.request = "".join(self._named("request")[:1])
-        reading.requested, reading.beside = self.requested, self._named("beside")
+        reading.deeds = filled(self.deeds, self.parts, self.lexicon)
+        reading.beside = self._named("beside")
+        reading.again = any(part.has("again") for part in self.parts)
         complains = any(map(self.lexicon.complaints.search, self.message.sentences))
         reading.tone = "sorry" if complains else ""
         about = self._about_orders() or any(map(self._perhaps, self.parts))
@@ -98,8 +117,10 @@ class _Reader:
             topics = {name: facets for name, facets in topics.items() if self._general(name)}
         general = bool(topics) and all(map(self._general, topics or ()))
         scope = "" if general and not ids else scope
-        if part.has("request") or (part.has("beside") and not ids):
-            self.requested += ids
+        wanted = [kind for kind in unique(part.named("request")) if self._wanted(kind, part)]
+        for kind in wanted:
+            self.deeds += deeds_of(kind, *self._object(part), part, self.lexicon)
+        if wanted or (part.has("beside", "request") and not ids):
             topics = None
         if topics is None or not (ids or scope or general):
             self._remember(part, ids, topics or part.topics, [])
@@ -118,6 +139,24 @@ class _Reader:
         asks = [Ask("compare", tuple(ids), everything, frozenset(compared))] if compared else []
         groups: list[tuple[str, ...]] = [(i,) for i in ids] or [()]
         return asks + [Ask(t, i, scope, frozenset(topics[t])) for i in groups for t in topics]
+
+    def _wanted(self, kind: str, part: Clause) -> bool:
+        return kind not in self.offered or wished(kind, part, self.parts, self.lexicon)
+
+    def _object(self, part: Clause) -> tuple[tuple[str, ...], str]:
+        """What a deed is wanted of: else what the message names, or the thread is about."""
+        ids, scope = self._subject(part)
+        if ids or scope not in ("", "any", "plural"):
+            return tuple(ids), scope
+        alone = self.thread.focus if len(self.thread.focus) == 1 else []
+        return tuple(self.message.ids or alone), scope
+
+    def _tells(self, part: Clause, found: list[Ask]) -> bool:
+        """Whether a clause beside a deed asks nothing, but tells what it is wanted for."""
+        asks = set(part.words[:1]) & set(self.lexicon.data["words"]["openers"]) - {"i"}
+        complains = self.lexicon.complaints.search(part.text)
+        tells = complains is not None or all(self._general(ask.topic) for ask in found)
+        return not (part.question or asks) and (not part.marks or tells)
 
     def _more(self, part: Clause, ids: list[str]) -> list[Ask]:
         """A comparison of before with some more orders: "and with A-17 on top?"."""
@@ -192,7 +231,8 @@ class _Reader:
             return self.all_here
         if self._asked_later(place) or (self.message.ids and not part.marks):
             return None
-        return {t: f for t, f in self.thread.topics.items() if t != "list"} or DETAIL
+        before = self.thread.topics.items()
+        return {t: f for t, f in before if t != "list" and not self.lexicon.is_general(t)} or DETAIL
 
     def _with_also(self, part: Clause) -> Topics:
         topics = part.topics

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
-from offline_model.conversation import Turn
+from offline_model.conversation import WORDS, Turn
 
 
 def repaired(turn: Turn) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -21,7 +21,8 @@ def repaired(turn: Turn) -> Iterator[tuple[str, dict[str, Any]]]:
             named = [
                 option for option in offered if option.lower().rstrip("s") in turn.text.lower()
             ]
-            yield call.name, {k: _better(v, named) for k, v in call.given.items()}
+            ids = {k: _better(v, named) for k, v in call.given.items() if k not in WORDS}
+            yield call.name, call.given | ids
         seen.append(same)
 
 

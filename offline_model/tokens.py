@@ -9,7 +9,7 @@ from offline_model.lexicon import SPACELESS, Lexicon, folded
 LONGEST = 8000  # what is read of one message, in characters
 TOKEN = re.compile(
     r"""
-      (?P<mask>~+)
+      (?P<mask>~+) | (?P<quote>\uf8fd+) | (?P<place>\uf8fe+) | (?P<money>\uf8ff+)
     | (?P<mixed>[^\W\d_]{1,10}(?:-[A-Z]{1,10})?[-_]
         (?:\d+(?=[^\W\d_]{3})|\d\w*(?:(?:-\w+)*-\w*\d\w*(?:-[^\W\d_]+)*|(?:-[A-Z]+)*)))
     | (?P<joined>[^\W\d_]{1,3}\d+[^\W\d_]?(?!\w))
@@ -35,6 +35,9 @@ NO_IDS = (
     r"(?<![\w/-])\d{1,2}/\d{1,2}(?![\w/])",
     r"(?<!\w)\d{1,2}:\d{2}(?::\d{2})?(?!\w)",
 )
+# In TOKEN, characters of private use stand for what is set apart first: no message holds them.
+# What others said: a quotation of more than one word, a line of a mail that is answered.
+QUOTED = re.compile(r"\"[^\"\n\s]+\s[^\"\n]+\"|^[ \t]*>.*$", re.MULTILINE)
 FOLDED = str.maketrans(
     "№\N{MINUS SIGN}‘’ʼ´`“”„«»「」。、，；：？！（）¿¡", '#-\'\'\'\'\'""""""".,,;:?!()  '
 )
@@ -67,13 +70,28 @@ def tokens(message: str, lexicon: Lexicon) -> list[Token]:
     """
     apart = re.sub(SPACELESS, r" \g<0> ", message[:LONGEST])
     kept = [char for char in apart if unicodedata.category(char) != "Cf"]
-    masked = "".join(map(_plain, kept))
+    masked = _set_apart("".join(map(_plain, kept)), lexicon)
     for pattern in (*NO_IDS, *lexicon.data["ids"]["no_ids"]):
         masked = re.sub(pattern, lambda match: "~" * len(match[0]), masked, flags=re.IGNORECASE)
     return [
         Token(str(found.lastgroup), found[0], "".join(kept[slice(*found.span())]), found.start())
         for found in TOKEN.finditer(masked)
     ]
+
+
+def _set_apart(text: str, lexicon: Lexicon) -> str:
+    """The text with each address, quoted wish and amount of money as one character repeated."""
+    for place in lexicon.places.finditer(text):
+        if re.search(r"(?<![\w-])\d", place["at"]):
+            text = text[: place.start("at")] + "\uf8fe" * len(place["at"]) + text[place.end("at") :]
+    text = QUOTED.sub(lambda found: _quoted(found[0], lexicon), text)
+    return lexicon.money.sub(lambda found: "\uf8ff" * len(found[0]), text)
+
+
+def _quoted(text: str, lexicon: Lexicon) -> str:
+    """What others ask to be done is no wish of the customer; a question may be."""
+    hits = lexicon.hits(" ".join(text.lower().strip('"> ').split()))
+    return "\uf8fd" * len(text) if any(hit.mark.kind == "request" for hit in hits) else text
 
 
 def _plain(char: str) -> str:

@@ -25,7 +25,7 @@ from agent.answer.vocabulary import card_allows
 from agent.answer.words import FreeWords
 from agent.calls import Failure, ToolCall, ToolError, ToolResult
 from agent.state import Results
-from tools.locales import DEFAULT, Locale, clean, guess, has_file, locale, plainly
+from tools.locales import DEFAULT, Locale, clean, has_file, locale, plainly
 from tools.tool import Tool, Translated, card_fields, is_verbatim
 
 LIMIT = 1000  # characters of one card's text, and of the words before and after the cards
@@ -61,6 +61,7 @@ class Material:
     earlier: ok results of earlier turns by call id, for cards that speak of them.
     named: order ids that the thread has spoken of before.
     news: results of writes of earlier turns that the customer has not been told yet.
+    language: of the question, as far as it can be told.
     with_person: the thread is with a person now. silent: it was before, so only news is told.
     """
 
@@ -73,6 +74,7 @@ class Material:
     earlier: Mapping[str, ToolResult] = field(default_factory=dict)
     named: Sequence[str] = ()
     news: Sequence[ToolResult] = ()
+    language: str = DEFAULT
     with_person: bool = False
     silent: bool = False
 
@@ -87,7 +89,7 @@ class Composer:
         draft = drafts.read(material.draft) if material.draft is not None else None
         if draft is not None and not has_file(draft.locale):
             draft = drafts.wordless(draft)  # nothing here can check what it says
-        speech = locale(draft.locale if draft else guess(material.question) or DEFAULT)
+        speech = locale(draft.locale if draft else material.language)
         spoken = Spoken(records(material.calls, material.results), self.tools)
         ok = [json.dumps(r.result["data"]) for r in spoken.records if r.ok]
         written = [result["subject"] for result in material.news]

@@ -14,6 +14,11 @@ FIRST_MARK = 0xE000  # characters of private use stand for ids in a sentence
 ID = "[\ue000-\uf8ff]"
 SPACELESS = "[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"  # scripts that put no spaces between words
 
+OWN = ("locale", "says", "writes", "cards")  # what a language does not share with those below it
+AMOUNT = r"\d+(?:[.,\x20']\d{3})*(?:[.,]\d{1,2})?(?!\d)"
+_PLACE = r"(?:{to})\s*(?P<at>(?!(?:{nowhere})(?!\w)).+?)(?=\s*(?:{end}|{and})|[\s.,!?\"]*$)"
+_LINES = re.IGNORECASE | re.MULTILINE
+
 
 @dataclass(frozen=True)
 class Topic:
@@ -73,6 +78,11 @@ class Lexicon:
         ]
         self.exclusions, self.slips, self.lists = _id_patterns(data["ids"], data["words"]["adding"])
         self.complaints = phrase_pattern(data["refer"]["complaint"])
+        self.wish = {name: phrase_pattern(phrases) for name, phrases in data["wish"].items()}
+        raw = {name: "|".join(patterns) for name, patterns in data["raw"].items()}
+        self.places = re.compile(_PLACE.format(**raw), _LINES)
+        self.because, self.joint = (re.compile(raw[name], _LINES) for name in ("because", "and"))
+        self.money = _money(word for words in data["money"].values() for word in words)
         self._marks: Marks = [(mark, phrase_pattern(phrases)) for mark, phrases in _phrases(data)]
 
     def hits(self, sentence: str, more: Marks = (), without: Sequence[str] = ()) -> list[Hit]:
@@ -94,6 +104,11 @@ class Lexicon:
             if all(hit.end <= other.start or hit.start >= other.end for other in kept):
                 kept.append(hit)
         return sorted(kept, key=lambda hit: hit.start)
+
+    def currency(self, amount: str) -> str:
+        """The ISO code of the currency that an amount is written in, "" if none is."""
+        codes = (c for c, words in self.data["money"].items() if _money(words).search(amount))
+        return next((code for code in codes if len(code) == 3), "")
 
     def is_general(self, topic: str) -> bool:
         return topic in self.topics and self.topics[topic].general
@@ -117,7 +132,7 @@ def lexicon(*languages: str) -> Lexicon:
     for name in (*reversed(languages[1:]), languages[0]):
         own = FILES[name]
         if own is not data:
-            data = _laid_over(data, own) | {part: own[part] for part in ("locale", "says", "cards")}
+            data = _laid_over(data, own) | {part: own[part] for part in OWN}
     return Lexicon(data)
 
 
@@ -176,7 +191,7 @@ def _id_patterns(ids: dict[str, list[str]], adding: list[str]) -> tuple[re.Patte
         _regex("|".join(sorted(map(str, words), key=len, reverse=True)))
         for words in (
             ids["excluding"],
-            [*ids["corrections"], *ids["correction_words"], "[,.;:-]"],
+            [*ids["corrections"], *ids["correction_words"], "[,;:-]", r"\.\??"],
             [*ids["connectors"], "[,;/-]"],
             ids["determiners"],
             adding,
@@ -190,6 +205,14 @@ def _id_patterns(ids: dict[str, list[str]], adding: list[str]) -> tuple[re.Patte
         re.compile(rf"{ID}(?P<between>(?: (?:{slips}))+) ?(?={ID})"),
         re.compile(rf"(?<={ID})(?: 's{glue} ?(?={ID} 's)|(?: 's)?{glue} ?(?={ID}(?! 's)))"),
     )
+
+
+def _money(words: Iterable[str]) -> re.Pattern[str]:
+    """An amount with one of some currencies, before it or behind; characters may stand apart."""
+    spaced = (re.sub(SPACELESS, r"\g<0>\\s*", word) for word in words)
+    unit = rf"(?:{'|'.join(sorted(spaced, key=len, reverse=True))})"
+    before, behind = rf"(?<!\w){unit}\s?{AMOUNT}", rf"(?<![\w.,-]){AMOUNT}[\s-]*{unit}(?!\w)"
+    return re.compile(rf"{behind}|{before}", re.IGNORECASE)
 
 
 def _phrases(data: dict[str, Any]) -> Iterator[tuple[Mark, list[str]]]:
@@ -206,6 +229,7 @@ def _phrases(data: dict[str, Any]) -> Iterator[tuple[Mark, list[str]]]:
     for kind, phrases in data["refer"].items():
         if kind != "complaint":  # a tone: it takes no word away from what is asked
             yield Mark(kind), phrases
+    yield Mark("again"), data["wish"]["again"]
     yield Mark("filler"), data["words"]["fillers"]
 
 
