@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk
+from pydantic_core import from_json, to_json
 
 from agent.calls import ToolCall
 from agent.plain import is_plain, is_text
@@ -175,6 +176,8 @@ def _from_blocks(message: AIMessage) -> list[tuple[str, Written]]:
 
 def _arguments(written: Written | None, parsed: Any) -> dict[str, Any] | str:
     """Strictly from the text; what another client parsed is brought into the same form."""
+    if written is None and isinstance(parsed, dict) and is_plain(parsed):
+        return dict(from_json(to_json(parsed)))
     text = written.arguments if written else parsed
     text = text if isinstance(text, str) else json.dumps(text)
     arguments = sealed(text)

@@ -4,7 +4,6 @@ Ids are derived from the question's own id, so a step that runs again replaces i
 of adding to them.
 """
 
-import json
 import re
 from hashlib import blake2b
 from typing import Any
@@ -71,7 +70,7 @@ def is_aside(message: BaseMessage) -> bool:
 
 def _id(*parts: object) -> str:
     """The same for the same parts, and no id that a client or a model could have chosen."""
-    return blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
+    return blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
 
 def _object(call: ToolCall) -> dict[str, Any]:

@@ -30,7 +30,8 @@ from agent.wire.client import Client
 from agent.writing import Asker
 from tools.tool import Tool
 
-TASKS = 16  # reads of one round beyond this share tasks: a task costs more than most reads
+# Reads of one round beyond TASKS share as many as SHARED: a task costs more than most reads.
+TASKS, SHARED = 16, 8
 
 
 class NotYours(Exception):
@@ -92,9 +93,14 @@ class Nodes:
         first, *rest = state["calls"]
         if self._writes(first):
             return {"results": await self._write_once(first, rest, asker)}
-        made = [self._perform(call, asker, alone=not rest) for call in state["calls"]]
-        results = await asyncio.gather(*made) if rest else [await made[0]]
-        return {"results": dict(results)}
+        if not rest:
+            return {"results": dict([await self._perform(first, asker)])}
+        made = []
+        async with asyncio.TaskGroup() as group:
+            for call in state["calls"]:
+                made.append(group.create_task(self._perform(call, asker, alone=False)))
+                await asyncio.sleep(0)  # its tool begins before the next call is prepared
+        return {"results": dict(task.result() for task in made)}
 
     async def close_round(self, turn: Turn, config: RunnableConfig) -> None:
         """Proves that each call of the round has its one result, and tells them to the model."""
@@ -188,7 +194,8 @@ class Nodes:
         for call in filter(self._writes, calls):
             writes.setdefault(self.performer.action(call), []).append(call)
         reads = [call for call in calls if not self._writes(call)]
-        shared = [reads[place::TASKS] for place in range(min(TASKS, len(reads)))]
+        tasks = len(reads) if len(reads) <= TASKS else SHARED
+        shared = [reads[place::tasks] for place in range(tasks)]
         return [turn.errand(group) for group in (*writes.values(), *shared)]
 
     def _writes(self, call: ToolCall) -> bool:

@@ -5,10 +5,10 @@ import logging
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel, field_validator
+from pydantic import AfterValidator, BaseModel, field_validator
 
 from agent.graph import Graph
 from agent.settings import Settings
@@ -368,6 +368,50 @@ async def test_cancelling_the_turn_cancels_its_tools_and_is_not_swallowed(
     with pytest.raises(asyncio.CancelledError):
         await turn
     await asyncio.wait_for(ended.wait(), 1)
+
+
+async def test_cancelling_a_turn_of_many_calls_leaves_none_of_its_tools_running() -> None:
+    begun, running = asyncio.Event(), 0
+
+    async def wait(number: int) -> str:
+        """Waits until somebody stops it."""
+        nonlocal running
+        running += 1
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            running -= 1
+        raise AssertionError
+
+    model = Scripted(calling(*((f"c{n}", "wait", {"number": n}) for n in range(40))), answering())
+    turn = asyncio.create_task(
+        graph_of(model, tools=[wait]).ainvoke(question("Well?"), config_of())
+    )
+    await begun.wait()  # by now not all of them are prepared
+    turn.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await turn
+    await asyncio.sleep(0)
+    assert not running
+
+
+async def test_the_first_of_many_calls_runs_before_the_last_is_prepared() -> None:
+    seen: list[tuple[str, int]] = []
+
+    def prepared(number: int) -> int:
+        seen.append(("prepared", number))
+        return number
+
+    async def look_up(number: Annotated[int, AfterValidator(prepared)]) -> str:
+        """Looks one thing up."""
+        seen.append(("runs", number))
+        return "found"
+
+    calls = ((f"c{n}", "look_up", {"number": n}) for n in range(40))
+    state = await ask(graph_of(Scripted(calling(*calls), answering()), tools=[look_up]), "Well?")
+    assert seen.index(("runs", 0)) < seen.index(("prepared", 39))
+    assert set(results_of(state).values()) == {("", "ok")}
 
 
 async def test_a_rule_of_the_shop_is_told_in_its_own_words(database: Database) -> None:

@@ -12,6 +12,7 @@ from tools.tool import Tool
 
 # A JSON string and what ends it: `":` a key, `"` a value, nothing where the text was cut off.
 JSON_STRING = re.compile(r'"((?:[^"\\]|\\.)*)("\s*:|"|$)')
+_canonical = json.JSONEncoder(sort_keys=True).encode
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,9 @@ class Record:
 def records(calls: Sequence[ToolCall], results: Results) -> list[Record]:
     """The turn's calls that have a result, in the order the model asked."""
     return [
-        Record(place, call, results[key_of(call)])
+        Record(place, call, result)
         for place, call in enumerate(calls)
-        if key_of(call) in results
+        if (result := results.get(key_of(call)))
     ]
 
 
@@ -73,7 +74,7 @@ class Spoken:
         tool = self._tools.get(record.result["tool"])
         if tool is not None and tool.effect == "write":
             return key_of(record.call)
-        return json.dumps([record.result["tool"], record.result["arguments"]], sort_keys=True)
+        return _canonical([record.result["tool"], record.result["arguments"]])
 
     def _made_good(self, record: Record) -> bool:
         """Whether later calls of the same tool were ok about all that a failed one was about."""

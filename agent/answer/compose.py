@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from pydantic import ValidationError
@@ -91,11 +92,7 @@ class Composer:
             draft = drafts.wordless(draft)  # nothing here can check what it says
         speech = locale(draft.locale if draft else material.language)
         spoken = Spoken(records(material.calls, material.results), self.tools)
-        ok = [json.dumps(r.result["data"]) for r in spoken.records if r.ok]
-        written = [result["subject"] for result in material.news]
-        said = _squeezed(" ".join([material.question, *material.named, *written, *ok]))
-        binder = _Binder(self.tools, speech, spoken, material.earlier, said)
-        cards = binder.cards(draft, material.news)
+        cards = _Binder(self.tools, speech, spoken, material).cards(draft, material.news)
         parts = [card["text"] for card in cards]
         if draft is not None:
             opening, closing = self._free_words(draft, speech, spoken, material)
@@ -158,8 +155,15 @@ class _Binder:
     tools: Mapping[str, Tool]
     speech: Locale
     spoken: Spoken
-    earlier: Mapping[str, ToolResult]
-    said: str  # by the customer; a failure names nothing that only the model has said
+    material: Material
+
+    @cached_property
+    def _said(self) -> str:
+        """By the customer or the shop; a failure names nothing that only the model has said."""
+        ok = [json.dumps(r.result["data"]) for r in self.spoken.records if r.ok]
+        written = [result["subject"] for result in self.material.news]
+        said = [self.material.question, *self.material.named, *written, *ok]
+        return _squeezed(" ".join(said))
 
     def cards(self, draft: Draft | None, news: Sequence[ToolResult]) -> list[Card]:
         """The news, the model's cards in its order, a default card for every other result."""
@@ -180,7 +184,7 @@ class _Binder:
     def _find(self, call_id: str) -> tuple[str, ToolResult] | None:
         if record := self.spoken.find(call_id):
             return _key(record), record.result
-        earlier = self.earlier.get(call_id)
+        earlier = self.material.earlier.get(call_id)
         if earlier is not None and self._still_fits(earlier):
             return f"earlier/{call_id}", earlier
         return None
@@ -238,7 +242,7 @@ class _Binder:
         kind, writes = result["error"]["kind"], _writes(result, self.tools)
         if writes and result["status"] == "ok":
             kind = "not_kept"  # it did not fail: its values are what cannot be shown
-        subject = result["subject"] if _squeezed(result["subject"]) in self.said else ""
+        subject = result["subject"] if _squeezed(result["subject"]) in self._said else ""
         form = kind if subject else f"{kind}_unnamed" if result["subject"] else f"{kind}_bare"
         section = "write_error" if writes else "error"
         sentence = _required(self.speech, section, form, kind, "other")
