@@ -8,6 +8,8 @@ from langgraph.types import Interrupt
 from agent import usage
 from agent.calls import ToolCall, ToolResult, key_of, output_of
 
+PENDING = ("interrupt_id", "call_id", "tool", "subject", "arguments", "digest")
+
 
 def report(
     thread_id: str, state: Mapping[str, Any], pauses: Sequence[Interrupt] = ()
@@ -29,7 +31,7 @@ def report(
         "calls": [
             _call(call, state["results"].get(key_of(call)), asked) for call in state["calls"]
         ],
-        "confirmations": asked,
+        "confirmations": [{name: each[name] for name in PENDING} for each in asked],
         "rounds": max((call["round"] for call in state["calls"]), default=0) + (not asked),
         "usage": {**usage.NOTHING, **state["usage"]},
         "cost_usd": None,
@@ -39,12 +41,14 @@ def report(
 
 
 def confirmations(state: Mapping[str, Any], pauses: Sequence[Interrupt]) -> list[dict[str, Any]]:
-    """What the customer is asked to confirm, in the order in which the model asked for it."""
-    named = ("call_id", "tool", "subject", "arguments", "digest", "locale")
+    """What the customer is asked to confirm, in the order in which the model asked for it.
+
+    Each with the fields of its pause, `interrupt_id` and `question`.
+    """
     asked = [
         {
+            **pause.value,
             "interrupt_id": pause.id,
-            **{name: pause.value[name] for name in named},
             "question": pause.value["action_requests"][0]["description"],
         }
         for pause in pauses

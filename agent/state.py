@@ -57,6 +57,7 @@ class State(Question, total=False):
     fence: the turn's token: another one's begins, and what this one still wants written is not.
     language: that the question seems to be in; that of the one before where it does not say.
     open: the thread's writes of which more will be heard, the ledger's key by `turn/round/call_id`.
+    news: results of writes of earlier turns that the customer has not been told yet.
     usage: tokens of this turn. answer: what the customer was told, with its cards.
     """
 
@@ -69,5 +70,6 @@ class State(Question, total=False):
     fence: str
     language: str
     open: dict[str, str]
+    news: list[ToolResult]
     usage: dict[str, int]
     answer: dict[str, Any]

@@ -52,7 +52,7 @@ class Turn:
         said_in = guess(self.question) if self.is_new else None
         self.language = said_in or state.get("language") or DEFAULT
         self.open = dict(state.get("open", {}))
-        self.news: list[ToolResult] = []
+        self.news = list(state.get("news", ()))
         self.update: dict[str, Any] = {"messages": []}
         self.history = messages
         self._messages = messages
@@ -82,6 +82,7 @@ class Turn:
             "question_id": self.question_id,
             "fence": fence,
             "language": self.language,
+            "news": self.news,
             "calls": [],
             "results": Overwrite({}),
             "usage": self._usage,
@@ -134,13 +135,15 @@ class Turn:
     def ends(self, said: list[AIMessage], answer: Mapping[str, Any]) -> dict[str, Any]:
         """The update that ends the turn."""
         messages = [*self.update["messages"], *said]
-        return {**self.update, "messages": messages, "answer": answer, "round": 0}
+        ended = {"messages": messages, "answer": answer, "news": [], "round": 0}
+        return {**self.update, **ended}
 
     def stays_out(self, said: AIMessage, answer: Mapping[str, Any]) -> dict[str, Any]:
         """The update of a turn that never began: the thread goes on without its question."""
         settled = [m for m in self.update["messages"] if isinstance(m, ToolMessage)]
         gone = removed(message.id for message in self.questions)
-        return {**self.update, "messages": [*gone, *settled, said], "answer": answer}
+        left_out = {"messages": [*gone, *settled, said], "answer": answer, "news": self.news}
+        return {**self.update, **left_out}
 
 
 def _unnamed(message: AnyMessage) -> AnyMessage:

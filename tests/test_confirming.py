@@ -298,6 +298,19 @@ async def test_a_new_message_withdraws_what_waits_and_says_so(database: Database
     assert [event["event"] for event in events] == ["withdrawn", "withdrawn"]
 
 
+async def test_what_was_withdrawn_is_said_also_where_the_new_turn_makes_calls(
+    database: Database,
+) -> None:
+    model = Scripted(calling(refund("c2")), calling(READ), answering(), answering(opening="Hi."))
+    graph = graph_of(model, database=database)
+    await graph.ainvoke(question("Refund B"), config_of())
+    assert (await ask(graph, " "))["answer"]["error"]["kind"] == "empty_question"
+    state = await ask(graph, "Where is A?")
+    assert state["answer"]["message"].count("withdrawn") == 1
+    assert [card["subject"] for card in state["answer"]["cards"]] == ["B", "A"]
+    assert "withdrawn" not in (await ask(graph, "Thanks"))["answer"]["message"]
+
+
 async def test_what_was_confirmed_before_the_message_is_told_as_done(database: Database) -> None:
     model = Scripted(calling(CANCEL, refund("c2")), answering(opening="Hello."))
     graph = graph_of(model, database=database)

@@ -38,10 +38,11 @@ def _converse(runner: asyncio.Runner, session: "Session", thread: str | None) ->
 
     thread_id = runner.run(session.thread(thread))
     tell_thread(thread, thread_id)
-    turn = {"confirmations": runner.run(session.pending(thread_id)) if thread else []}
-    while text := _line(turn):
+    asked = runner.run(session.pending(thread_id)) if thread else []
+    while text := _line(asked):
         try:
-            turn = runner.run(_next_turn(session, thread_id, turn, text))
+            turn = runner.run(_next_turn(session, thread_id, asked, text))
+            asked = runner.run(session.pending(thread_id)) if turn["confirmations"] else []
         except Problem as problem:
             process.say(str(problem))
         else:
@@ -50,26 +51,26 @@ def _converse(runner: asyncio.Runner, session: "Session", thread: str | None) ->
 
 
 async def _next_turn(
-    session: "Session", thread: str, before: dict[str, Any], text: str
+    session: "Session", thread: str, asked: list[dict[str, Any]], text: str
 ) -> dict[str, Any]:
     """A yes or no answers the first confirmation that is pending; anything else is a message."""
     from agent.cli.screen import Progress
     from agent.cli.session import CallDecision
 
-    for asked in before["confirmations"][:1]:
-        if (confirmed := yes_or_no(text, asked["locale"])) is not None:
-            decision = CallDecision(asked["call_id"], confirmed)
+    for first in asked[:1]:
+        if (confirmed := yes_or_no(text, first["locale"])) is not None:
+            decision = CallDecision(first["call_id"], confirmed)
             return await session.decide(thread, [decision], Progress())
     return await session.ask(thread, text, Progress())
 
 
-def _line(turn: dict[str, Any]) -> str:
+def _line(asked: list[dict[str, Any]]) -> str:
     from agent.problems import Problem
     from tools.locales import clean
 
     prompt = "you"
-    for asked in turn["confirmations"][:1]:
-        prompt = f"{clean(asked['question'])} ({'/'.join(words_of(asked['locale']))})"
+    for first in asked[:1]:
+        prompt = f"{clean(first['question'])} ({'/'.join(words_of(first['locale']))})"
     try:
         return str(click.prompt(prompt, default="", show_default=False, err=True)).strip()
     except click.Abort as ended:
