@@ -11,7 +11,16 @@ from hashlib import sha256
 from typing import Any, NotRequired
 
 from langchain_core.runnables import RunnableConfig
-from langgraph._internal._constants import CONFIG_KEY_SCRATCHPAD
+from langgraph._internal._constants import (
+    CONFIG_KEY_CHECKPOINT_MAP,
+    CONFIG_KEY_CHECKPOINT_NS,
+    CONFIG_KEY_CHECKPOINTER,
+    CONFIG_KEY_SCRATCHPAD,
+    CONFIG_KEY_TASK_ID,
+    NS_SEP,
+    TASKS,
+)
+from langgraph.pregel._task_status import read_task_statuses
 from langgraph.types import interrupt
 from pydantic_core import to_json
 from typing_extensions import TypedDict
@@ -96,6 +105,26 @@ def answered_at_large(config: RunnableConfig) -> bool:
     """Whether the run brought an answer that names no pause, and so is kept by LangGraph."""
     scratchpad = config.get("configurable", {}).get(CONFIG_KEY_SCRATCHPAD)
     return scratchpad is None or scratchpad.get_null_resume(False) is not None
+
+
+async def is_only_one(config: RunnableConfig) -> bool:
+    """Whether this call alone was open, and had asked, when the run began.
+
+    An answer that names no pause is for that call, or for none: a run that is broken off may leave
+    one question put and another not yet, and LangGraph hands the answer to whoever asks first.
+    """
+    run = config["configurable"]
+    graph = run[CONFIG_KEY_CHECKPOINT_NS].rpartition(NS_SEP)[0]
+    here = {"checkpoint_ns": graph, "checkpoint_id": run[CONFIG_KEY_CHECKPOINT_MAP][graph]}
+    asked_in: RunnableConfig = {"configurable": {"thread_id": run["thread_id"], **here}}
+    kept = await run[CONFIG_KEY_CHECKPOINTER].aget_tuple(asked_in)
+    if kept is None:
+        return False
+    tasks = read_task_statuses(kept.pending_writes or ())
+    finished = [task for task in tasks.values() if task.finished]
+    sent_out = kept.checkpoint["channel_values"].get(TASKS, ())
+    own = tasks.get(run[CONFIG_KEY_TASK_ID])
+    return own is not None and bool(own.interrupts) and len(finished) + 1 == len(sent_out)
 
 
 def _decision(words: Mapping[str, bool], word: str, reason: object) -> Decision | str:

@@ -106,6 +106,11 @@ class Nodes:
         """Proves that each call of the round has its one result, and tells them to the model."""
         calls = turn.sent_out
         _check_round(calls, turn)
+        for call in calls:
+            if not await self.settler.is_vouched(turn.results[key_of(call)], turn.customer):
+                raise BrokenRound(
+                    f"Nothing is known of what {call['call_id']} is said to have done."
+                )
         if calls:
             await self.journal.of(config).keep(turn.number, calls, turn.results)
             self.settler.expect(turn, calls)

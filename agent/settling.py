@@ -33,6 +33,9 @@ class Settler:
         if not turn.left:
             return
         kept: Results = {**await journal.results(turn.left_in, turn.left), **turn.left_results}
+        for call in turn.left_calls:
+            if not await self.is_vouched(kept.get(key_of(call)), turn.customer):
+                del kept[key_of(call)]
         first: dict[str, ToolResult] = {}
         for call in turn.left:
             key, action = key_of(call), self.performer.action(call)
@@ -43,7 +46,8 @@ class Settler:
         await journal.keep(turn.left_in, turn.left, kept)
         turn.settles([telling(call, kept[key_of(call)], turn.left_for) for call in turn.left])
         for call in turn.left_calls:
-            self._add_news(turn, place(turn.left_in, call), kept[key_of(call)])
+            if result := kept.get(key_of(call)):
+                self._add_news(turn, place(turn.left_in, call), result)
 
     async def hear(self, turn: Turn, journal: ThreadJournal | UnkeptThread) -> None:
         """Looks after the writes of earlier turns of which more was to be heard."""
@@ -51,7 +55,7 @@ class Settler:
             number, key = where.split("/", 1)
             kept = await journal.call(int(number), key)
             record = await self.ledger.record(action) if self.ledger else None
-            if not kept or not record or not self.ledger:
+            if not kept or not record or not self.ledger or record.customer_id != turn.customer:
                 turn.open.pop(where)
                 continue
             record = await self.ledger.settle(record)
@@ -63,6 +67,19 @@ class Settler:
             await journal.rewrite(int(number), key, result)
             turn.tells_again(telling(kept.call, result, kept.question_id))
             self._add_news(turn, where, result)
+
+    async def is_vouched(self, result: ToolResult | None, customer: str) -> bool:
+        """Whether the ledger knows of what a result says was written, if it says so.
+
+        A client of a server may be able to write into the state.
+        """
+        tool = self.performer.tools.get(result["tool"]) if result else None
+        if not result or tool is None or tool.effect == "read" or result["status"] == "error":
+            return True
+        record = await self.ledger.record(result.get("action", "")) if self.ledger else None
+        about = (result["tool"], result["subject"], customer)
+        known = record and (record.tool, record.subject, record.customer_id) == about
+        return bool(known and record and record.receipt is not None)
 
     def expect(self, turn: Turn, calls: list[ToolCall]) -> None:
         """Keeps in mind which writes of a round more will be heard of."""

@@ -8,7 +8,7 @@ from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
 from agent import usage
-from agent.calls import ToolCall, ToolResult
+from agent.calls import ToolCall, ToolResult, key_of
 from agent.state import Results, State
 from agent.window import last_said, removed, said_since, usable
 from tools.locales import DEFAULT, guess
@@ -34,8 +34,10 @@ class Turn:
 
     def __init__(self, state: State) -> None:
         messages, round = state["messages"], state.get("round", 0)
-        said = said_since(messages)
-        self.is_new = bool(said) or not round
+        said, known = said_since(messages), state.get("results", {})
+        out = [call for call in state.get("calls", ()) if round and call["round"] == round]
+        stopped = any(key_of(call) not in known for call in out)  # and nothing was asked since
+        self.is_new = bool(said) or stopped or not round
         self.customer = state.get("customer", "")
         self.round = 1 if self.is_new else round + 1
         self.number = state.get("turn", 0) + 1 if self.is_new else state["turn"]
@@ -44,7 +46,6 @@ class Turn:
         self.calls = [] if self.is_new else state["calls"]
         self.results: Results = {} if self.is_new else state["results"]
         self.left_calls = state.get("calls", []) if self.is_new and round else []
-        out = [call for call in state.get("calls", ()) if round and call["round"] == round]
         self.sent_out, self.left = ([], out) if self.is_new else (out, [])
         self.left_in, self.left_for = state.get("turn", 0), state.get("question_id", "")
         self.left_results: Results = state.get("results", {})

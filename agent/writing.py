@@ -9,12 +9,13 @@ from typing import Any
 from uuid import uuid4
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.config import get_config
 
 from agent import progress
 from agent.actions import Outcome, Write, failed
 from agent.answer.question import question
 from agent.calls import ToolCall, ToolResult, key_of
-from agent.confirming import answered_at_large, confirmation, decided
+from agent.confirming import answered_at_large, confirmation, decided, is_only_one
 from agent.journal import ThreadJournal
 from agent.ledger import Ledger
 from agent.limits import Limits
@@ -103,6 +104,8 @@ class Writer:
             about,
             receipt,
         )
+        if answered_at_large(config := get_config()) and not await is_only_one(config):
+            await self.spoil(asker.thread, config)
         decision = decided(asked)
         if decision.confirmed:
             return await self._begin(replace(write, confirmed=True))
@@ -116,7 +119,7 @@ class Writer:
             return await self.ledger.write_once(write)
 
     async def spoil(self, thread: str, config: RunnableConfig) -> None:
-        """Somebody else has answered a pause of the thread.
+        """Somebody else has answered a pause of the thread, or nobody knows which one.
 
         LangGraph keeps an answer that names no pause, for whoever goes on with the run next. So
         nothing that this turn still waits for is carried out any more.

@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+from langchain_core.messages import AIMessage
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
+
+from offline_model.conversation import Asked, Step
 
 ROOT = Path(__file__).parent.parent
 
@@ -92,3 +95,9 @@ async def streamed(client: LangGraphClient, thread: str, text: str, *modes: Any)
 
 async def thread_of(client: LangGraphClient) -> str:
     return str((await client.threads.create())["thread_id"])
+
+
+def step(line: AIMessage) -> Step:
+    """A line of the scripted model, as a server that stands for a vendor says it."""
+    calls = (Asked(c["name"], c["args"], c["id"] or "") for c in line.tool_calls)
+    return Step(tuple(calls), line.text)

@@ -10,9 +10,8 @@ import pytest
 from langchain_core.messages import AIMessage
 from langgraph_sdk.client import LangGraphClient
 
-from offline_model.conversation import Asked, Step
 from tests import dev_server, responses_server
-from tests.dev_server import client_of, said, thread_of
+from tests.dev_server import client_of, said, step, thread_of
 from tests.responses_server import ResponsesServer
 from tests.scripted import answering, calling
 from tests.turns import cards_of, results_of
@@ -34,13 +33,8 @@ class Deployed:
 
     async def ask(self, thread: str, text: str, *lines: AIMessage) -> Any:
         if lines:
-            self.vendor.script(*map(_step, lines))
+            self.vendor.script(*map(step, lines))
         return await self.client.runs.wait(thread, "support_agent", input=said(text))
-
-
-def _step(line: AIMessage) -> Step:
-    calls = (Asked(c["name"], c["args"], c["id"] or "") for c in line.tool_calls)
-    return Step(tuple(calls), line.text)
 
 
 LATER = [pytest.param(way, marks=pytest.mark.long) for way in ("chained", "chat")]
