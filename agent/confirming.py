@@ -25,9 +25,12 @@ from langgraph.types import interrupt
 from pydantic_core import to_json
 from typing_extensions import TypedDict
 
+from tools.locales import clean
+
 UNCLEAR = "The answer was not understood, so nothing was done. Confirm or reject this call."
 OTHER = "The answer is for another call or for other arguments, so nothing was done."
 EDITED = "A call is confirmed or rejected as it is; nothing was done."
+LONGEST = 1000  # characters of a reason
 STOCK = {"approve": True, "reject": False}
 OWN = {"confirm": True, "reject": False}
 
@@ -132,7 +135,7 @@ def _decision(words: Mapping[str, bool], word: str, reason: object) -> Decision 
         return EDITED
     if word not in words or not isinstance(reason, str | None):
         return UNCLEAR
-    return Decision(words[word], reason or "")
+    return Decision(words[word], clean(reason or "")[:LONGEST])
 
 
 def _digest(*parts: object) -> str:

@@ -17,8 +17,9 @@ from agent.answer.question import question
 from agent.calls import ToolCall, ToolResult, key_of
 from agent.confirming import answered_at_large, confirmation, decided, is_only_one
 from agent.journal import ThreadJournal
-from agent.ledger import Ledger
+from agent.ledger import UNRECORDED, Ledger
 from agent.limits import Limits
+from tools.database import DatabaseProblem
 from tools.tool import Receipt, Tool
 
 NOT_CONFIRMED = "The customer did not confirm it, so it was not done."
@@ -71,24 +72,26 @@ class Writer:
         """What the call is told. Pauses where the customer is to confirm it."""
         if asker.customer is None:
             return failed("rejected", NOT_SIGNED_IN)
+        about = (asker.customer, asker.thread, asker.place(call))
+        try:
+            return await self._write(Write(tool, checked, *about, fence=asker.fence), call, asker)
+        except DatabaseProblem:
+            return failed("service_error", UNRECORDED)
+
+    async def _write(self, write: Write, call: ToolCall, asker: Asker) -> Outcome:
         journal = ThreadJournal(self.ledger.database, asker.thread)
         if not asker.thread or await journal.owner() != asker.customer:
             return failed("not_executed", NOT_KEPT)
-        write = Write(
-            tool, checked, asker.customer, asker.thread, asker.place(call), fence=asker.fence
-        )
-        known = await self.ledger.look_up(write)
-        first: Outcome | None = None
-        while known and known.data and await journal.told_again(asker.turn, known.key):
-            first, write = known, replace(write, again=known.key)
-            known = await self.ledger.look_up(write)
-        if known:
-            return known
+        receipt: Mapping[str, Any] | None = None
+        while known := await self.ledger.look_up(write):
+            if not known.data or not await journal.told_again(asker.turn, known.key):
+                return known
+            receipt, write = known.data, replace(write, again=known.key)  # once more, on purpose
         if problem := await self.ledger.check(write):
             return Outcome(error=problem)
-        if first is None and not self.ledger.rules[tool.name].asks_customer:
+        if receipt is None and not self.ledger.rules[write.tool.name].asks_customer:
             return await self._begin(write)
-        return await self._confirmed(write, call, asker, first.data if first else None)
+        return await self._confirmed(write, call, asker, receipt)
 
     async def _confirmed(
         self, write: Write, call: ToolCall, asker: Asker, receipt: Mapping[str, Any] | None
