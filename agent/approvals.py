@@ -23,10 +23,14 @@ class Approvals:
     ledger: Ledger
 
     async def waiting(self) -> Sequence[Record]:
-        """What nobody has decided yet, oldest first; what waited too long is ended."""
-        waiting = await self.ledger.records(tables.actions.c.state == "waiting")
-        settled = [await self.ledger.settle(record) for record in waiting]
-        still = [record for record in settled if record.state == "waiting"]
+        """What nobody has decided yet, oldest first, and what was approved and broken off.
+
+        What waited too long is ended.
+        """
+        c = tables.actions.c
+        open_ones = (c.role != "", c.state.in_(("waiting", "claimed", "failed")))
+        settled = [await self.ledger.settle(r) for r in await self.ledger.records(*open_ones)]
+        still = [r for r in settled if r.state == "waiting" or _is_broken_off(r)]
         return sorted(still, key=lambda record: record.asked_at)
 
     async def named(self, start: str) -> list[Record]:
@@ -47,7 +51,7 @@ class Approvals:
         record = await self.ledger.settle(found) if found else None
         if record is None:
             raise NotDecidable("There is no such request. Nothing was done.")
-        if problem := _problem(record, by, role, approve):
+        if problem := _problem(record, by, role):
             raise NotDecidable(f"{problem} Nothing was done.")
         outcome = await (self._approve(record, by) if approve else self._refuse(record, by, reason))
         if outcome is None:
@@ -60,23 +64,29 @@ class Approvals:
 
     async def _refuse(self, record: Record, by: str, reason: str) -> Outcome | None:
         try:
-            refused = {"state": "refused", "decided_by": by, "reason": reason}
+            refused = {"state": "refused", "decided_by": by, "reason": reason, "error": None}
             return told(await self.ledger.change(record, by, **refused))
         except Lost:
             return None
 
 
-def _problem(record: Record, by: str, role: str | None, approve: bool) -> str:
+def _is_broken_off(record: Record) -> bool:
+    """Whether it was approved, and whoever carried it out was stopped before anything was done."""
+    return record.never_began and bool(record.decided_by)
+
+
+def _problem(record: Record, by: str, role: str | None) -> str:
     """Why this person cannot decide this request now; "" where they can."""
-    broken_off = record.never_began and bool(record.decided_by) and approve
     if record.state == "expired":
         return "The request has lapsed: nobody decided it in time."
     if not record.customer_id:
         return "What was kept of the request was erased."
-    if record.state != "waiting" and not broken_off:
+    if record.is_claimed and record.decided_by:
+        return f"{record.decided_by} has approved it, and it is being carried out. Look again soon."
+    if record.state != "waiting" and not _is_broken_off(record):
         decided = f"decided by {record.decided_by}" if record.decided_by else "never to be decided"
         return f"The request was {decided} already; it is {record.state}."
-    if not by or by == record.customer_id:
+    if not by or by.strip().casefold() == record.customer_id.casefold():
         return "A request is decided by a member of staff, never by its customer."
     if role is not None and role != record.role:
         return f"Only staff with the role {record.role!r} may decide this request."

@@ -19,6 +19,7 @@ from langgraph.graph.state import CompiledStateGraph
 from agent import settings as settings_
 from agent import tracing
 from agent.answer.compose import Composer
+from agent.answer.sentences import check_sentences
 from agent.desk import SqlDesk
 from agent.identity import Identity, authenticated
 from agent.journal import Journal
@@ -80,6 +81,7 @@ def build_graph(
     )
     default = [*TOOLS, *WRITES] if database else TOOLS
     box = toolbox(default if tools is None else tools, writes=database is not None)
+    check_sentences(box.values())
     desk = SqlDesk(database) if database else None
     ledger = _ledger(database, WriteTools(writing(box), shop, desk, settings.tool_timeout))
     limits = Limits()

@@ -60,8 +60,10 @@ class Settler:
                 continue
             record = await self.ledger.settle(record)
             news = written(told(record, repeated=_is_repeated(kept.result)))
-            if all(kept.result.get(name) == value for name, value in news.items()):
-                continue
+            tool = self.performer.tools.get(kept.result["tool"])
+            is_old = all(kept.result.get(name) == value for name, value in news.items())
+            if tool is not None and is_old and awaits(tool, kept.result):
+                continue  # where it was heard of and not told, a process was killed in between
             about = {k: v for k, v in kept.result.items() if k not in ("data", "error")}
             result = cast(ToolResult, {**about, **news, "finished_at": record.changed_at})
             await journal.rewrite(int(number), key, result)

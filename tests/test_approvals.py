@@ -34,6 +34,9 @@ LAPSED = {
 }
 
 
+_SOON = "9999-01-01T00:00:00+00:00"
+
+
 async def _waiting(ledger: Ledger, amount: str = "120", **more: Any) -> str:
     outcome = await ledger.write_once(refunding("A", amount, call="1/1/c1", **more))
     assert said(outcome) == "awaiting_approval"
@@ -159,6 +162,25 @@ async def test_the_rules_of_the_shop_hold_when_it_is_approved(database: Database
     }
 
 
+async def test_an_approval_that_was_broken_off_is_still_listed_and_can_be_refused(
+    database: Database,
+) -> None:
+    ledger = ledger_of(database)
+    key = await _waiting(ledger)
+    record = await ledger.record(key)
+    assert record is not None
+    claimed = await ledger.change(record, "sam", state="claimed", decided_by="sam", until=_SOON)
+    staff = Approvals(ledger)
+    assert await staff.waiting() == []
+    with pytest.raises(NotDecidable, match="is being carried out"):
+        await staff.decide(key, approve=False, by="kim")
+    await ledger.change(claimed, until="2000-01-01T00:00:00+00:00")  # sam's process was killed
+    assert [each.key for each in await staff.waiting()] == [key]
+    assert said(await staff.decide(key, approve=False, by="kim")) == "rejected"
+    assert await staff.waiting() == []
+    assert await refunded(database) == []
+
+
 async def test_an_approval_that_was_broken_off_can_be_given_again(database: Database) -> None:
     ledger = ledger_of(database, lease=-1)
     key, staff = await _waiting(ledger), Approvals(ledger)
@@ -197,6 +219,8 @@ confirm = "nobody"
         ),
         (lambda text: text + "approve = {role = 'x'}\n", "approve.hours"),
         (lambda text: text + "approve = {role = '', hours = 1}\n", "approve.role"),
+        (lambda text: text + "approve = {role = 'x', hours = inf}\n", "approve.hours"),
+        (lambda text: text + "approve = {role = 'x', hours = 1e9}\n", "approve.hours"),
         (lambda text: text + "[[", "cannot be read"),
     ],
 )

@@ -77,7 +77,7 @@ def test_a_decision_counts_once() -> None:
     thread, pending, _ = _asked()
     both = [option for id_ in pending.values() for option in ("--confirm", id_)]
     assert _decide(thread, *both).code == 0
-    refused(_decide(thread, *both), "Nothing waits", "Nothing was done")
+    refused(_decide(thread, *both), "Nothing waits", "Nothing was done by this")
     assert _effects() == {"A-17": "cancelled", "B": "10"}
 
 

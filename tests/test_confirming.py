@@ -428,6 +428,17 @@ async def test_the_turn_after_a_decision_of_staff_tells_of_it(
     assert len(await refunds_of(database, "A-18")) == approve
 
 
+async def test_a_decision_of_staff_is_told_also_after_a_process_was_killed_while_telling(
+    database: Database,
+) -> None:
+    graph, _, approvals, key = await _awaiting(database, answering(), answering())
+    await approvals.decide(key, approve=True, by="sam")
+    before = (await graph.aget_state(config_of())).config
+    await ask(graph, "And my refund for A-18?")
+    state: Any = await graph.ainvoke(question("And my refund?"), before)  # as if that had not been
+    assert "Refund of €120.00 for order A-18: done." in state["answer"]["message"]
+
+
 async def test_an_approval_that_nobody_gave_in_time_is_told_as_not_done(
     database: Database,
 ) -> None:

@@ -320,7 +320,6 @@ def _wrong_write(tool: Tool, named: set[str], parameters: set[str]) -> dict[str,
         only = ("identity", "check", "find", "question")
         return {"only a write has": {name for name in only if getattr(tool, name)}}
     asked = placeholders(tool.question)
-    shown = asked | ({"currency"} if "amount" in asked else set())
     receipt = set() if issubclass(tool.returns, Receipt) else {tool.returns.__name__}
     return {
         "subject is missing in identity": named - set(tool.identity),
@@ -328,5 +327,11 @@ def _wrong_write(tool: Tool, named: set[str], parameters: set[str]) -> dict[str,
         "outside needs": {"find"} if tool.outside and not tool.find else set(),
         "a write needs": set() if tool.question else {"question"},
         "question asks for no parameter": asked - parameters,
-        "identity is missing in the question": set(tool.identity) - shown,
+        "identity is missing in the question": question_lacks(tool, tool.question),
     }
+
+
+def question_lacks(tool: Tool, question: str) -> set[str]:
+    """What makes a write this action and is not in its question; an amount shows its currency."""
+    asked = placeholders(question)
+    return set(tool.identity) - asked - ({"currency"} if "amount" in asked else set())

@@ -134,7 +134,10 @@ def answers(
     """The decisions as LangGraph takes them, by the id of each pause. Raises Problem."""
     pending = {each["call_id"]: each for each in asked}
     if not pending:
-        raise Problem("Nothing waits for a confirmation in this thread. Nothing was done.")
+        raise Problem(
+            "Nothing waits for a confirmation in this thread. Nothing was done by this;"
+            " `support-agent audit` says what was done before."
+        )
     for decision in decisions:
         if decision.call_id not in pending:
             known = ", ".join(map(shown, pending))

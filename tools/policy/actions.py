@@ -29,7 +29,7 @@ class Approval(_Section):
     """A member of staff with this role decides, above the amount of each currency."""
 
     role: Annotated[str, Field(min_length=1)]
-    hours: Annotated[float, Field(gt=0)]
+    hours: Annotated[float, Field(gt=0, le=87_600, allow_inf_nan=False)]
     above: dict[str, Annotated[Decimal, Field(ge=0)]] | None = None
 
     @property
