@@ -1,7 +1,7 @@
 """Takes a person out of what is kept; what was done stays on record, without them.
 
     threads = await threads_of(database, customer)
-    erased = await erase(ledger, threads, "sam", customer, file=file)   # {"threads": 2, …}
+    erased = await erase(ledger, threads, "sam", customer)   # {"threads": 2, …}
 
 Journal, checkpoints and tickets of the threads are deleted. The ledger and the audit trail keep
 which tool did what to which order, for how much, when, and who of the staff decided; they lose the
@@ -9,7 +9,8 @@ customer, the thread and all other words. Their keys stay: derived one way from 
 they see to it that it is not done again. The shop's own records are the shop's.
 
 Each step may be repeated, and the one that forgets which threads there were comes last: whoever is
-killed in between erases again. A LangGraph server deletes its own checkpoints.
+killed in between erases again. A LangGraph server deletes its own checkpoints; backups, and what a
+database server still holds of deleted rows, are the operator's.
 """
 
 import asyncio
@@ -18,13 +19,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
-import aiosqlite
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from sqlalchemy import ColumnElement, Table, and_, case, delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent import rows, tables
 from agent.actions import Record, now
+from agent.checkpoints import open_saver
 from agent.ledger import Ledger
 from tools import database
 from tools.database import Database
@@ -46,12 +46,12 @@ async def threads_of(kept: Database, customer: str) -> list[str]:
 
 
 async def erase(
-    ledger: Ledger, threads: Sequence[str], by: str, customer: str = "", file: str | None = None
+    ledger: Ledger, threads: Sequence[str], by: str, customer: str = ""
 ) -> dict[str, int]:
     """Erases these threads, and a customer as well; how many rows of each table were.
 
-    by: the member of staff, who also refuses what still waits for an approval. file: that of the
-    database, where it is SQLite. No turn may be going on in the threads. Raises NotErasable.
+    by: the member of staff, who also refuses what still waits for an approval. No turn may
+    be going on in the threads. Raises NotErasable.
     """
     mine = _of(tables.actions, threads, customer)
     open_records = await ledger.records(mine, tables.actions.c.state.in_(OPEN))
@@ -59,17 +59,15 @@ async def erase(
         _check_settled(await ledger.settle(record), "Nothing was erased.")
     if by in {customer, *(record.customer_id for record in open_records)}:
         raise NotErasable("A member of staff erases, never the customer. Nothing was erased.")
-    with ledger.database.problems():
-        if file is not None:
-            await _forget_checkpoints(file, threads)
+    await _forget_checkpoints(ledger.database, threads)
     try:
         async with ledger.database.begin() as db:
             erased = await _erase(db, threads, customer, by)
     except rows.Lost:
         raise NotErasable(f"Something has just changed. {PARTLY}") from None
     with ledger.database.problems():
-        if file is not None:
-            await asyncio.to_thread(_scrub, file)
+        if ledger.database.file:
+            await asyncio.to_thread(_scrub, ledger.database.file)
     return erased
 
 
@@ -151,10 +149,8 @@ def _of(table: Table, threads: Sequence[str], customer: str) -> ColumnElement[bo
     return of_threads | (table.c.customer_id == customer)
 
 
-async def _forget_checkpoints(file: str, threads: Sequence[str]) -> None:
-    async with aiosqlite.connect(file, timeout=database.BUSY_SECONDS) as connection:
-        saver = AsyncSqliteSaver(connection)
-        await saver.setup()
+async def _forget_checkpoints(kept: Database, threads: Sequence[str]) -> None:
+    async with open_saver(kept) as saver:
         for thread in threads:
             await saver.adelete_thread(thread)
 

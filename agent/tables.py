@@ -2,12 +2,30 @@
 
 from typing import Any
 
-from sqlalchemy import JSON, Boolean, Column, Integer, MetaData, Table, Text
+import sqlalchemy
+from sqlalchemy import JSON, Boolean, Column, Dialect, Integer, MetaData, Table, TypeDecorator
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 metadata = MetaData()
+NUL, ITS_STAND_IN = "\0", "\U0010ffff"
+
+
+class _AnyText(TypeDecorator[str]):
+    """PostgreSQL takes no NUL: a character that Unicode keeps for nobody stands in for it."""
+
+    impl = sqlalchemy.Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        return value and value.replace(NUL, ITS_STAND_IN)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
+        return value and value.replace(ITS_STAND_IN, NUL)
+
+
+Text = sqlalchemy.Text().with_variant(_AnyText(), "postgresql")
 
 
 def insert_into(db: AsyncConnection, table: Table) -> Any:

@@ -69,7 +69,7 @@ class Conversation:
 
     def bytes(self) -> int:
         """Of the database with all that still waits beside it."""
-        file = Path(self.session.file)
+        file = Path(str(self.session.database.file))
         return sum(each.stat().st_size for each in file.parent.glob(f"{file.name}*"))
 
     async def _ask(self, orders: str) -> dict[str, str]:

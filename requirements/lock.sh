@@ -28,8 +28,8 @@ lock() {  # lock NAME [OPTION]…: what pyproject.toml asks for, in the versions
     compile "$file" pyproject.toml "$@"
 }
 
-pinned() {  # an option for each package of the lock: leave it out
-    sed -n 's/^\([a-z0-9-]*\)==.*/--no-emit-package=\1/p' "requirements/$1.txt"
+pinned() {  # an option for each package that the lock installs on every system: leave it out
+    sed -n 's/^\([a-z0-9-]*\)==[^;]*$/--no-emit-package=\1/p' "requirements/$1.txt"
 }
 
 cat requirements/*.txt >"$work" 2>/dev/null || true

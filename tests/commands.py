@@ -18,6 +18,9 @@ ROOT = Path(__file__).parent.parent
 COMMAND = (sys.executable, "-c", "from agent.cli import main; main()")
 SECONDS = 60  # after which a process hangs
 
+COMMON: dict[str, str] = {}
+"""The variables of every command of a test: see `commands_on` in `conftest.py`."""
+
 
 @dataclass(frozen=True)
 class Done:
@@ -38,6 +41,7 @@ def environment(**variables: str) -> dict[str, str]:
         "PATH": os.environ["PATH"],
         "PYTHONPATH": str(ROOT),
         "LANG": "C.UTF-8",
+        **COMMON,
         **variables,
     }
 
@@ -71,7 +75,12 @@ def run(*arguments: str | bytes, stdin: str | bytes = b"", **variables: str) -> 
 def here(*arguments: str, stdin: str | bytes = b"", **variables: str) -> Done:
     """The same in this process, without the seconds that a start costs; nothing else differs."""
     out, err, code = io.StringIO(), io.StringIO(), None
-    with _environment(variables), _stdin(stdin), redirect_stdout(out), redirect_stderr(err):
+    with (
+        _environment({**COMMON, **variables}),
+        _stdin(stdin),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
         try:
             main(list(arguments))
         except SystemExit as ended:

@@ -30,9 +30,9 @@ def ledger_of(database: Database, **options: Any) -> Ledger:
     return Ledger(database, WriteTools(TOOLS, **parts), **{"rules": action_rules(WRITES), **chosen})
 
 
-def ledger_at(file: str, **options: Any) -> Ledger:
+def ledger_at(url: str, **options: Any) -> Ledger:
     """The same for another process."""
-    return ledger_of(open_database(f"sqlite:///{file}"), **options)
+    return ledger_of(open_database(url), **options)
 
 
 def write_of(

@@ -1,4 +1,4 @@
-"""What staff finds: a database file of the command line, with writes in its ledger."""
+"""What staff finds: the database of the command line, with writes in its ledger."""
 
 import asyncio
 import shutil
@@ -10,6 +10,7 @@ from sqlalchemy import Table, update
 
 from agent.actions import Outcome, Write
 from agent.ledger import Ledger
+from tests.commands import COMMON
 from tests.ledgers import escalating, ledger_at, refunding, rows
 
 FILE = "support-agent.db"
@@ -23,7 +24,7 @@ def demo_shop(demo_file: Path) -> None:
 
 def on_ledger(work: Callable[[Ledger], Awaitable[T]], **options: Any) -> T:
     async def run() -> T:
-        ledger = ledger_at(FILE, **options)
+        ledger = ledger_at(COMMON.get("SUPPORT_DATABASE_URL", f"sqlite:///{FILE}"), **options)
         try:
             return await work(ledger)
         finally:

@@ -17,6 +17,8 @@ from tests.turns import ask, cards_of, counting, graph_of, results_of, told
 from tools.database import Database
 from tools.registry import TOOLS
 
+pytestmark = pytest.mark.on_both("long")
+
 Respond = Callable[..., AIMessage]
 BOTH_WIRES = pytest.mark.parametrize("respond", [responses, chat])
 

@@ -26,6 +26,8 @@ from tools.registry import TOOLS as READS
 from tools.registry import WRITES
 from tools.tool import BadDeclaration
 
+pytestmark = pytest.mark.on_both
+
 LAPSED = {
     **action_rules(WRITES),
     "request_refund": ActionRule(

@@ -16,6 +16,8 @@ from tools.database import Database
 from tools.orders import get_order
 from tools.shop.sql import SqlShop
 
+pytestmark = pytest.mark.on_both("long")
+
 GOOD = "{order_id} {status}"
 BOTH = calling(("c1", "get_order", {"order_id": "A"}), ("c2", "get_order", {"order_id": "B"}))
 

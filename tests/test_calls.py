@@ -33,6 +33,8 @@ from tools.shop.protocol import Shop
 from tools.shop.sql import SqlShop
 from tools.tool import Context, tool
 
+pytestmark = pytest.mark.on_both("long")
+
 THREE = [
     ("c1", "get_order", {"order_id": "A"}),
     ("c2", "get_order", {"order_id": "B"}),

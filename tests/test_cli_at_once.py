@@ -1,6 +1,10 @@
 """Several commands in one thread at the same moment."""
 
+import pytest
+
 from tests import commands
+
+pytestmark = [pytest.mark.on_both, pytest.mark.usefixtures("commands_on")]
 
 
 def test_commands_in_one_thread_take_turns() -> None:

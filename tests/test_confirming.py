@@ -40,6 +40,8 @@ from tools.registry import TOOLS, WRITES
 from tools.shop.sql import SqlShop
 from tools.tool import Arguments, Context, Tool
 
+pytestmark = pytest.mark.on_both
+
 Call = tuple[str, str, dict[str, Any]]
 
 CANCEL: Call = ("c1", "cancel_order", {"order_id": "A-17", "reason": "too late"})

@@ -16,6 +16,8 @@ from tests.turns import ask, config_of, decide, graph_of, question, results_of, 
 from tools.database import Database
 from tools.shop.http import HttpShop
 
+pytestmark = pytest.mark.on_both("long")
+
 CANCEL = ("c1", "cancel_order", {"order_id": "A-17", "reason": "late"})
 REFUND = (
     "c1",

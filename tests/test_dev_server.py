@@ -12,6 +12,7 @@ from langgraph_sdk.client import LangGraphClient
 
 from tests import demo_data
 from tests.dev_server import ROOT, client_of, said, serving, streamed, thread_of
+from tests.postgres import Server
 
 QUESTION = "When do A-17 and B-21 arrive?"
 
@@ -142,3 +143,22 @@ async def test_no_step_of_a_turn_blocks_the_server(client: LangGraphClient, fold
         await thread_of(client), "support_agent", input=said("Show me all my orders")
     )
     assert b"BlockingError" not in (folder / "server.log").read_bytes()
+
+
+@pytest.mark.long
+async def test_a_turn_on_postgresql_is_answered_and_blocks_nothing(
+    tmp_path: Path, postgresql: Server
+) -> None:
+    with (
+        postgresql.copy() as database,
+        serving(tmp_path, SUPPORT_DATABASE_URL=database) as url,
+    ):
+        async with client_of(url) as client:
+            thread = await thread_of(client)
+            for asked in (QUESTION, "Refund 10 USD of order B, it arrived broken."):
+                state: Any = await client.runs.wait(thread, "support_agent", input=said(asked))
+            asks = await client.threads.get_state(thread)
+        turns = postgresql.execute("SELECT turn FROM turns ORDER BY turn", url=database)
+    assert turns == [(1,), (2,)]
+    assert state["__interrupt__"], asks
+    assert b"BlockingError" not in (tmp_path / "server.log").read_bytes()

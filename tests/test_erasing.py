@@ -32,6 +32,7 @@ from tests.responses_server import held
 from tests.responses_server import serving as model_server
 from tests.shop_server import TOKEN, ShopServer, serving, status
 from tests.test_ledger_outside import on_lookups
+from tools.database import Database
 from tools.shop.http import HttpShop
 
 MARK = "Zebrafinch"
@@ -367,9 +368,9 @@ def test_a_conversation_that_begins_meanwhile_is_not_half_erased(
 
     step = erasing._forget_checkpoints
 
-    async def begin(file: str, threads: Any) -> None:
-        await step(file, threads)
-        with closing(sqlite3.connect(file)) as db, db:
+    async def begin(database: Database, threads: Any) -> None:
+        await step(database, threads)
+        with closing(sqlite3.connect(FILE)) as db, db:
             db.execute("INSERT INTO threads VALUES ('t-new', 'C-1001', '2026-11-30')")
 
     _thread()

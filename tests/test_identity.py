@@ -12,6 +12,8 @@ from tests.turns import ask, cards_of, counting, graph_of, results_of
 from tools.database import Database
 from tools.registry import TOOLS
 
+pytestmark = pytest.mark.on_both("long")
+
 SERVER = Settings(model="offline", customer="C-1001")
 LOCAL = Settings(model="offline", customer="C-1001", local=True)
 MINE = ("c1", "get_order", {"order_id": "A"})

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel
 from sqlalchemy import select
@@ -25,6 +26,8 @@ from tools.database import Database
 from tools.ids import OrderId
 from tools.registry import TOOLS
 from tools.tool import Context, tool
+
+pytestmark = pytest.mark.on_both
 
 GOOD = "{order_id} {status}"
 

@@ -24,9 +24,12 @@ from tests.ledgers import (
     states,
     write_of,
 )
-from tools.database import Database
+from tools.database import CONNECTIONS, Database
 from tools.shop.sql import SqlShop
+from tools.shop.tables import orders
 from tools.tool import Arguments, Context, Tool
+
+pytestmark = pytest.mark.on_both
 
 HOME = "418 Juniper Street, Portland, OR 97205, US"
 AWAY = "9 Mill Lane, Salem, OR 97301, US"
@@ -302,6 +305,25 @@ async def test_tickets_wait_to_be_delivered(database: Database) -> None:
 async def test_a_conversation_that_is_not_kept_cannot_be_handed_over(database: Database) -> None:
     assert said(await ledger_of(database).write_once(escalating(thread=""))) == "refused"
     assert said(await ledger_of(database, desk=None).write_once(escalating())) == "refused"
+
+
+async def test_more_writes_at_once_than_a_server_gives_connections_are_all_carried_out(
+    database: Database,
+) -> None:
+    ledger = ledger_of(database)
+    writes = [
+        write_of(
+            "request_refund",
+            {"order_id": order["order_id"], "amount": amount, "currency": "USD", "reason": "late"},
+            customer=order["customer_id"],
+        )
+        for order in await rows(database, orders)
+        if order["status"] != "pending" and order["currency"] == "USD"
+        for amount in ("0.01", "0.02", "0.03", "0.04")
+    ]
+    assert len(writes) > 2 * CONNECTIONS
+    told = await asyncio.gather(*map(ledger.write_once, writes))
+    assert set(map(said, told)) == {"done"}
 
 
 async def test_the_audit_trail_says_who_did_what_about_what(database: Database) -> None:

@@ -35,6 +35,8 @@ from tests.shop_server import (
 from tools.database import Database
 from tools.shop.http import HttpShop
 
+pytestmark = pytest.mark.on_both("long")
+
 AWAY = "9 Mill Lane, Salem, OR 97301, US"
 
 

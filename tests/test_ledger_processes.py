@@ -12,6 +12,8 @@ import pytest
 from tests.ledgers import ledger_of, refunded, refunding, said, states
 from tools.database import Database
 
+pytestmark = pytest.mark.on_both
+
 KILLED = -9
 
 WRITER = """
@@ -20,7 +22,7 @@ from dataclasses import replace
 from agent.ledger import Ledger
 from tests.ledgers import TOOLS, ledger_at, refunding, said
 
-file, point = sys.argv[1:]
+url, point = sys.argv[1:]
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -46,7 +48,7 @@ async def refund(ctx, arguments, call_id):
     return data
 
 async def main():
-    ledger = ledger_at(file, lease=2)
+    ledger = ledger_at(url, lease=2)
     mortal = Mortal(**{name: getattr(ledger, name) for name in ledger.__dataclass_fields__})
     write = refunding("A", "10", call="1/1/c1")
     await ledger.look_up(write)
@@ -64,11 +66,11 @@ RACE = """
 import asyncio, os, sys
 from tests.ledgers import ledger_at, refunding, said
 
-file, count = sys.argv[1], int(sys.argv[2])
+url, count = sys.argv[1], int(sys.argv[2])
 gate, opener = os.pipe()
 
 async def main(n):
-    ledger = ledger_at(file)
+    ledger = ledger_at(url)
     write = refunding("A", "10", call=f"{n}/1/c1")
     await ledger.look_up(write)
     os.write(1, b"ready\\n")
@@ -86,6 +88,37 @@ for n in range(count):
 sys.stdin.readline()
 os.close(opener)
 assert [os.waitpid(child, 0)[1] for child in children] == [0] * count
+"""
+
+
+TWICE = """
+import asyncio, os, sys, time
+from agent.checkpoints import open_saver
+from agent.store import open_database
+from tests.scripted import Scripted, answering, calling
+from tests.turns import ask, decide, graph_of, results_of
+
+url = sys.argv[1]
+REFUND = {"order_id": "B", "amount": "10", "currency": "USD", "reason": "broken"}
+
+async def turn(model, step):
+    database = open_database(url)
+    async with open_saver(database) as saver:
+        state = await step(graph_of(model, checkpointer=saver, database=database))
+    await database.close()
+    return state
+
+asking = Scripted(calling(("c1", "request_refund", REFUND)))
+asyncio.run(turn(asking, lambda graph: ask(graph, "Refund 10 USD of B")))
+children = []
+for n in range(2):
+    if not (child := os.fork()):
+        time.sleep(0.05 * n)
+        state = asyncio.run(turn(Scripted(answering()), lambda graph: decide(graph, c1="confirm")))
+        os.write(1, f"{results_of(state)['1/c1']}\\n".encode())
+        os._exit(0)
+    children.append(child)
+print([os.waitpid(child, 0)[1] for child in children])
 """
 
 
@@ -110,9 +143,9 @@ def _ended(process: "subprocess.Popen[str]", ready: int = 1) -> tuple[int, list[
 
 
 async def test_of_twenty_processes_that_want_one_action_one_carries_it_out(
-    database: Database, tmp_path: Path
+    database: Database, database_url: str
 ) -> None:
-    race = _python(RACE, tmp_path / "shop.db", 20)
+    race = _python(RACE, database_url, 20)
     code, lines, err = await asyncio.to_thread(_ended, race, 20)
     assert (code, err) == (0, "")
     assert Counter(lines) == {"done": 1, "done, again": 19}
@@ -130,14 +163,23 @@ async def test_of_twenty_processes_that_want_one_action_one_carries_it_out(
     ],
 )
 async def test_a_process_killed_at_any_point_leaves_one_effect_after_all(
-    point: str, left: list[str], effects: int, database: Database, tmp_path: Path
+    point: str, left: list[str], effects: int, database: Database, database_url: str
 ) -> None:
-    file = tmp_path / "shop.db"
-    assert _ended(_python(WRITER, file, point)) == (KILLED, [], "")
+    assert _ended(_python(WRITER, database_url, point)) == (KILLED, [], "")
     assert await states(database) == left
     assert len(await refunded(database)) == effects
-    assert _ended(_python(WRITER, file, "")) == (0, ["done"], "")
+    assert _ended(_python(WRITER, database_url, "")) == (0, ["done"], "")
     assert await refunded(database) == [("A", "10")]
     again = await ledger_of(database).write_once(refunding("A", "10", call="2/1/c1"))
     assert said(again) == "done, again"
+    assert await states(database) == ["done"]
+
+
+async def test_two_processes_that_go_on_with_one_confirmation_refund_once(
+    database: Database, database_url: str
+) -> None:
+    code, lines, err = await asyncio.to_thread(_ended, _python(TWICE, database_url), 0)
+    assert (code, err) == (0, "")
+    assert lines == ["('B', 'ok')", "('B', 'ok')", "[0, 0]"]
+    assert await refunded(database) == [("B", "10")]
     assert await states(database) == ["done"]

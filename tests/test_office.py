@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, func
 
 import tools.database
 from agent import tables
@@ -21,8 +21,6 @@ from agent.migrations import AGENT_BRANCH
 from tests.commands import COMMAND, Done, environment, finish, here, refused, start
 from tests.ledgers import cancelling, refunded, refunding
 from tests.offices import (
-    FILE,
-    demo_shop,
     handed_over,
     on_ledger,
     overwrite,
@@ -39,9 +37,7 @@ HOSTILE = "\x1b[31mdone\nT-1 \u202eelbanod"
 CLEANED = "[31mdone T-1 elbanod"
 
 
-@pytest.fixture(autouse=True)
-def _shop(demo_file: Path) -> None:
-    demo_shop(demo_file)
+pytestmark = [pytest.mark.on_both("long"), pytest.mark.usefixtures("commands_on")]
 
 
 def _refunded() -> list[tuple[str, str]]:
@@ -120,8 +116,7 @@ def test_an_id_that_names_no_request_decides_nothing(decision: str, name: Any, s
 
 def test_an_id_that_begins_several_requests_decides_none() -> None:
     first, second = waiting(), waiting("130")
-    with closing(sqlite3.connect(FILE)) as db, db:
-        db.execute("UPDATE actions SET key = ? WHERE key = ?", (first[:8] + second[8:], second))
+    overwrite(tables.actions, key=func.replace(tables.actions.c.key, second[:8], first[:8]))
     refused(here("approvals", "approve", first[:8], "--as", "sam"), "2 requests begin with")
     assert here("approvals", "approve", first, "--as", "sam").code == 0
 
@@ -212,12 +207,13 @@ def test_what_was_approved_is_said_where_the_answer_cannot_be_written(to: str) -
         *("threads give-back thread-1", "threads delete thread-1", "customers forget C-1001"),
     ],
 )
+@pytest.mark.on_file
 def test_a_database_in_use_by_another_program_is_said_to_be_so(
     command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = waiting()
     monkeypatch.setattr(tools.database, "BUSY_SECONDS", 0.1)
-    with closing(sqlite3.connect(FILE, isolation_level=None)) as other:
+    with closing(sqlite3.connect("shop.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         done = here(*command.replace("KEY", key).split(), "--as", "sam")
         refused(done, "is in use by another program; nothing was written")
@@ -340,6 +336,7 @@ def test_tickets_are_listed() -> None:
     assert [row["ticket"] for row in here("tickets", "list", "--json").json] == [first, second]
 
 
+@pytest.mark.on_file
 async def test_a_database_from_before_the_notes_is_brought_up_to_date(tmp_path: Path) -> None:
     folder, url = tmp_path / "migrations", f"sqlite:///{tmp_path}/old.db"
     shutil.copytree(AGENT_BRANCH.folder, folder, ignore=shutil.ignore_patterns("0003*", "__*"))

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from agent.settings import Settings
 from tests.commands import finish, here, refused, start
 from tests.ledgers import cancelling, refunding
 from tests.loopback import LoopbackServer, running
-from tests.offices import demo_shop, handed_over, on_ledger, overwrite, table, written
+from tests.offices import handed_over, on_ledger, overwrite, table, written
 from tests.responses_server import nobody_listens
 
 TOKEN = "desk-0f3c"
@@ -71,9 +70,7 @@ def help_desk(*answers: Answer) -> Iterator[HelpDesk]:
         yield server
 
 
-@pytest.fixture(autouse=True)
-def _shop(demo_file: Path) -> None:
-    demo_shop(demo_file)
+pytestmark = [pytest.mark.on_both("long"), pytest.mark.usefixtures("commands_on")]
 
 
 def _delivered() -> list[bool]:

@@ -38,6 +38,8 @@ from tools.database import Database
 from tools.registry import TOOLS
 from tools.tool import Arguments, Context, Tool
 
+pytestmark = pytest.mark.on_both("long")
+
 TWO = "Where are order A-18 and order B-21?"
 WAYS: dict[str, dict[str, Any]] = {
     "whole": {},

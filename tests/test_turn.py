@@ -25,6 +25,8 @@ from tests.turns import (
 from tools.database import Database
 from tools.registry import TOOLS
 
+pytestmark = pytest.mark.on_both("long")
+
 BOTH = [("c1", "get_delivery", {"order_id": "A"}), ("c2", "get_delivery", {"order_id": "B"})]
 
 

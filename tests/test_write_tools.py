@@ -23,6 +23,8 @@ from tools.shop.protocol import CustomerShop, Shop
 from tools.shop.sql import SqlShop
 from tools.tool import BadDeclaration, Context, InvalidArguments, Receipt, placeholders, tool
 
+pytestmark = pytest.mark.on_both("long")
+
 LANGUAGES = sorted(available())
 
 

@@ -4,8 +4,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from sqlalchemy import make_url
-
 from agent.desk import SqlDesk
 from agent.ledger import Ledger
 from agent.settings import Settings
@@ -19,13 +17,10 @@ from tools.shop import close_shop, open_shop
 
 @dataclass(frozen=True)
 class Office:
-    """`file` is the database's, None where it is on a server."""
-
     settings: Settings
     database: Database
     ledger: Ledger
     desk: SqlDesk
-    file: str | None
 
 
 @asynccontextmanager
@@ -35,11 +30,9 @@ async def open_office(settings: Settings) -> AsyncIterator[Office]:
     shop = open_shop(database, settings.shop_url, settings.shop_token)
     desk = SqlDesk(database)
     tools = WriteTools({tool.name: tool for tool in WRITES}, shop, desk, settings.tool_timeout)
-    url = make_url(settings.database_url)
-    file = url.database if url.get_backend_name() == "sqlite" else None
     try:
         ledger = Ledger(database, tools, action_rules(WRITES))
-        yield Office(settings, database, ledger, desk, file)
+        yield Office(settings, database, ledger, desk)
     finally:
         await close_shop(shop)
         await database.close()

@@ -1,7 +1,6 @@
 """A customer's conversations on this machine: the graph, the threads between commands."""
 
 import asyncio
-import sqlite3
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -9,13 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-import aiosqlite
 from langchain_core.messages import HumanMessage
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
-from sqlalchemy import make_url
 
 from agent import tracing
+from agent.checkpoints import open_saver
 from agent.cli.door import door
 from agent.graph import Graph, build_graph
 from agent.identity import stated
@@ -26,6 +23,7 @@ from agent.report import confirmations, report
 from agent.settings import Settings
 from agent.store import open_database
 from agent.wire.connect import connect
+from tools import database_problems
 from tools.database import Database, DatabaseProblem
 from tools.failures import ToolFailure
 from tools.shop import close_shop, open_shop
@@ -49,7 +47,6 @@ class Session:
 
     graph: Graph
     database: Database
-    file: str
     customer: str
 
     async def thread(self, wanted: str | None) -> str:
@@ -65,7 +62,7 @@ class Session:
         with self.database.problems():
             try:
                 kept = await self.graph.aget_state(_config(thread))
-            except sqlite3.Error:
+            except database_problems.errors():
                 raise
             except Exception as error:  # whatever it is that damaged bytes turn into
                 raise Problem(
@@ -82,7 +79,7 @@ class Session:
     async def ask(self, thread: str, text: str, watch: Watch) -> dict[str, Any]:
         """The report of one turn, told to `watch` while it runs. Raises Problem for no question."""
         check_question(text)
-        async with door(self.file, thread):
+        async with door(self.database, thread):
             return await self._go_on(thread, {"messages": [HumanMessage(text)]}, watch)
 
     async def decide(
@@ -92,7 +89,7 @@ class Session:
 
         Raises Problem, with nothing done, where one of them is for a call that is not pending.
         """
-        async with door(self.file, thread):
+        async with door(self.database, thread):
             resume = answers(await self.pending(thread), decisions)
             return await self._go_on(thread, Command(resume=resume), watch)
 
@@ -176,9 +173,7 @@ async def open_session(
     shop = shop or open_shop(database, settings.shop_url, settings.shop_token)
     try:
         await _check_customer(shop, who)
-        await database.prepare()
-        async with aiosqlite.connect(_file(settings), timeout=10) as connection:
-            saver = AsyncSqliteSaver(connection)
+        async with open_saver(database) as saver:
             graph = build_graph(
                 model=model,
                 checkpointer=saver,
@@ -187,7 +182,7 @@ async def open_session(
                 identity=stated(who),
                 settings=settings,
             )
-            yield Session(graph, database, _file(settings), who)
+            yield Session(graph, database, who)
     finally:
         await close_shop(shop)
         await database.close()
@@ -206,11 +201,3 @@ async def _check_customer(shop: Shop, who: str) -> None:
             f"The shop has no customer {shown(who)}; name one with --customer or SUPPORT_CUSTOMER."
             " Nothing was asked."
         )
-
-
-def _file(settings: Settings) -> str:
-    """Checkpoints live in the same SQLite file as the shop and the journal."""
-    url = make_url(settings.database_url)
-    if url.get_backend_name() != "sqlite":
-        raise Problem("The command line keeps its threads in SQLite; set a sqlite:/// database.")
-    return str(url.database)

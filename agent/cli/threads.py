@@ -1,7 +1,6 @@
 """`threads` and `customers`: conversations, given back to the agent or erased."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 import click
@@ -116,13 +115,11 @@ def _erase(named: "Callable[[Office], Awaitable[Sequence[str]]]", staff: str, **
         raise Problem(f"No {what} is named. Nothing was done.")
 
     async def work(office: "Office") -> int:
-        async with AsyncExitStack() as doors:
-            found = await named(office)
-            for thread in found if office.file else ():
-                await doors.enter_async_context(door(str(office.file), thread))
+        found = await named(office)
+        async with door(office.database, *found):
             customer = whom.get("customer", "")
             try:
-                erased = await erase(office.ledger, found, staff, customer, office.file)
+                erased = await erase(office.ledger, found, staff, customer)
             except NotErasable as problem:
                 return refuse(problem)
         if not any(erased.values()):
