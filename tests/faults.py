@@ -1,7 +1,7 @@
 """What can go wrong between the model and the agent, and what then has to be true of a turn.
 
 Each row is a turn about orders A-17 and B-21, on any of the three protocols, streamed or not. The
-table of the README is made from these rows.
+table of `docs/faults.md` is made from these rows.
 """
 
 import json
@@ -434,7 +434,7 @@ def _counted(event: Event, used: Event) -> Event:
 
 
 def table() -> str:
-    """The rows in Markdown, as the README holds them."""
+    """The rows in Markdown, as `docs/faults.md` holds them."""
     return "\n".join(_lines())
 
 

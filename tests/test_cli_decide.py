@@ -1,6 +1,7 @@
 """Confirmations on the command line: asked, answered call by call, once."""
 
 import json
+import shlex
 from typing import Any
 
 import pytest
@@ -44,6 +45,14 @@ def test_what_waits_is_printed_with_all_that_an_answer_needs() -> None:
         assert calls[id_]["finished_at"] is None
         assert calls[id_]["subject"] in ("A-17", "B")
     assert _effects() == {"A-17": "confirmed", "B": ""}
+
+
+def test_what_waits_is_printed_with_the_command_that_answers_it() -> None:
+    done = here("ask", "Please cancel order A-17.", "--customer", "C-1001")
+    [line] = [line for line in done.err.splitlines() if line.startswith("answer with:")]
+    _, decide, *options = shlex.split(line.removeprefix("answer with:").partition("(")[0])
+    assert here(decide, *options).code == 0
+    assert _effects()["A-17"] == "cancelled"
 
 
 @pytest.mark.parametrize("yes", ["cancel_order", "request_refund"])
@@ -97,6 +106,7 @@ def test_what_does_not_count_changes_nothing_and_leaves_what_waits() -> None:
     }
     for options in wrong.values():
         refused(_decide(thread, *options))
+    refused(_decide(thread, "--confirm", two, "--reject", two), two, "decided twice")
     refused(_decide(thread, "--confirm", one, "--customer", "C-1002"), "no such thread")
     refused(_decide("t-000000000000", "--confirm", one), "no such thread")
     assert _effects() == {"A-17": "confirmed", "B": ""}

@@ -85,10 +85,11 @@ def test_what_is_rejected_is_not_done_and_its_reason_is_kept() -> None:
     rejected = here("approvals", "reject", key.upper(), "--as", "sam", "--reason", "No photo.")
     assert (rejected.code, rejected.out) == (
         0,
-        "Rejected. request_refund A 120 USD was not done.\n",
+        "Refused. request_refund A 120 USD was not done.\n",
     )
     [row] = table(tables.actions)
     assert (row["state"], row["decided_by"], row["reason"]) == ("refused", "sam", "No photo.")
+    assert "refused by sam: No photo." in here("audit").out
     assert _refunded() == []
     for decision in ("approve", "reject"):
         again = here("approvals", decision, key, "--as", "kim")

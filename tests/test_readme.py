@@ -54,6 +54,14 @@ def test_every_path_that_the_readme_names_exists() -> None:
     assert not [path for path in named if path not in yours and not (ROOT / path).exists()]
 
 
+def test_every_page_that_the_readme_points_to_exists() -> None:
+    """With the heading, as GitHub turns it into an anchor."""
+    for page, anchor in re.findall(r"\]\((docs/[\w-]+\.md)(?:#([\w-]+))?\)", README):
+        lines = (ROOT / page).read_text("utf-8").splitlines()
+        titles = [re.sub(r"[^\w -]", "", line.lstrip("# ")) for line in lines if line[:1] == "#"]
+        assert not anchor or anchor in [title.lower().replace(" ", "-") for title in titles]
+
+
 async def test_the_tool_that_the_readme_writes_works(database: Database) -> None:
     (source,) = _blocks("python")
     written: dict[str, object] = {"__name__": "readme"}

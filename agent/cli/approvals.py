@@ -72,8 +72,8 @@ def audit(thread: str | None, order: str | None, as_json: bool) -> int:
     async def work(office: "Office") -> int:
         events = await office.ledger.events(*where)
         named = tables.actions.c.key.in_(select(c.key).where(*where))
-        about = {record.key: record.arguments for record in await office.ledger.records(named)}
-        rows = [{**event, "arguments": about.get(event["key"], {})} for event in events]
+        about = {record.key: record for record in await office.ledger.records(named)}
+        rows = [_with_its_record(event, about.get(event["key"])) for event in events]
         return show(rows, as_json, _event)
 
     return at_work(work)
@@ -120,7 +120,7 @@ def _told(record: "Record", outcome: "Outcome", approve: bool) -> tuple[str, int
     if outcome.error is None:
         return f"Approved. {what}: {outcome.state}.", 0
     if not approve:
-        return f"Rejected. {what} was not done.", 0
+        return f"Refused. {what} was not done.", 0
     return f"{what}: {outcome.error['message']} ({outcome.error['kind']})", 1
 
 
@@ -136,6 +136,11 @@ def _request(row: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def _with_its_record(event: dict[str, Any], record: "Record | None") -> dict[str, Any]:
+    reason = record.reason if record and event["event"] == "refused" else ""
+    return {**event, "arguments": record.arguments if record else {}, "reason": reason}
+
+
 def _event(row: Mapping[str, Any]) -> list[str]:
     from agent import tables
 
@@ -145,7 +150,8 @@ def _event(row: Mapping[str, Any]) -> list[str]:
     return [
         minute(row["at"]),
         f"{row['tool']} {row['subject']} {_amount(row['arguments'])}",
-        f"{event} by {row['by']}" if row["by"] else event,
+        (f"{event} by {row['by']}" if row["by"] else event)
+        + (row["reason"] and f": {row['reason']}"),
         f"{row['customer_id']} in {row['thread_id']}" if row["thread_id"] else row["customer_id"],
         row["key"][:8],
     ]

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shlex
 import sys
 from collections.abc import Coroutine
 from contextlib import AbstractContextManager
@@ -56,10 +57,10 @@ async def _ask(text: str, customer: str | None, thread: str | None, as_json: boo
         thread_id = await session.thread(thread)
         tell_thread(thread, thread_id)
         turn = await session.ask(thread_id, text, Progress())
-    return show(turn, as_json)
+    return show(turn, as_json, customer)
 
 
-def show(turn: dict[str, Any], as_json: bool) -> int:
+def show(turn: dict[str, Any], as_json: bool, customer: str | None) -> int:
     from agent.cli.screen import show_answer
 
     with kept(turn["thread_id"]):
@@ -67,7 +68,18 @@ def show(turn: dict[str, Any], as_json: bool) -> int:
             click.echo(json.dumps(turn, ensure_ascii=False, indent=2))
         else:
             show_answer(turn)
+            _tell_how(turn, customer)
     return _exit_code(turn)
+
+
+def _tell_how(turn: dict[str, Any], customer: str | None) -> None:
+    """Names the command that answers the first confirmation that is pending."""
+    from tools.locales import clean
+
+    for asked in turn["confirmations"][:1]:
+        words = ["--thread", turn["thread_id"], *(["--customer", customer] if customer else ())]
+        options = shlex.join(map(clean, [*words, "--confirm", asked["call_id"]]))
+        click.echo(f"answer with: support-agent decide {options}    (or --reject)", err=True)
 
 
 def kept(thread_id: str) -> AbstractContextManager[None]:

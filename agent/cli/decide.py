@@ -46,7 +46,7 @@ async def _decide(
     async with open_session(settings.load(), customer) as session:
         await session.thread(thread)
         turn = await session.decide(thread, decisions, Progress())
-    return show(turn, as_json)
+    return show(turn, as_json, customer)
 
 
 def _decisions(ctx: click.Context) -> "list[CallDecision]":

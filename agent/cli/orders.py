@@ -25,9 +25,9 @@ def orders() -> None:
 
 @orders.command("import")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--empty", is_flag=True, help="Begin with an empty shop instead of the demo's.")
+@click.option("--empty", is_flag=True, help="Begin a new database, without the demo's shop.")
 def import_(file: Path, empty: bool) -> int:
-    """Load orders from a JSON or CSV file: all of them, or none."""
+    """Load orders from a JSON or CSV file, all or none; they replace those of the same id."""
     return asyncio.run(_import(file, empty))
 
 
@@ -61,7 +61,9 @@ async def _import(file: Path, empty: bool) -> int:
         shop_file = await asyncio.to_thread(read_shop_file, file)
         done = await import_shop(database, shop_file, empty=empty)
     except NotEmpty as problem:
-        process.say(str(problem))
+        process.say(
+            f"{problem}\nName a new database in SUPPORT_DATABASE_URL, or leave out --empty."
+        )
         return 1
     except ImportProblem as problem:
         raise Problem(str(problem)) from None

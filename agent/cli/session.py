@@ -142,8 +142,9 @@ def answers(
                 f"No confirmation is pending for {shown(decision.call_id)}, but for {known}."
                 " Nothing was done."
             )
-    if len({decision.call_id for decision in decisions}) < len(decisions):
-        raise Problem("A call was decided twice. Nothing was done.")
+    calls = [decision.call_id for decision in decisions]
+    if twice := [id_ for id_ in pending if calls.count(id_) > 1]:
+        raise Problem(f"The call {shown(twice[0])} was decided twice. Nothing was done.")
     return {
         pending[each.call_id]["interrupt_id"]: {
             "decision": "confirm" if each.confirmed else "reject",
