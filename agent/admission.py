@@ -7,7 +7,6 @@ strict JSON keeps its raw text as arguments and becomes an error of its own late
 
 import json
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk
@@ -15,20 +14,11 @@ from pydantic_core import from_json, to_json
 
 from agent.calls import ToolCall
 from agent.plain import is_plain, is_text
+from agent.strict import SEAL, sealed
+from agent.wire.names import ENDED
 
-ENDED = {
-    "completed",
-    "stop",
-    "tool_calls",
-    "function_call",
-    "end_turn",
-    "tool_use",
-    "stop_sequence",
-}
 END_NAMES = ("status", "finish_reason", "stop_reason", "done_reason", "stopReason")
 STATES_ITS_END = {"openai", "anthropic"}
-SPACE = " \t\r\n"  # what JSON calls space
-SEAL = "not one strict JSON object"
 
 
 class BrokenResponse(Exception):
@@ -37,10 +27,6 @@ class BrokenResponse(Exception):
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
         self.kind = kind
-
-
-class NotStrictJson(ValueError):
-    """Arguments that a lenient reader might accept, each reader in its own way."""
 
 
 def admit(message: AIMessage, *, round: int) -> list[ToolCall]:
@@ -78,34 +64,6 @@ def _check_ids(calls: list[ToolCall], written: dict[str, "Written"]) -> None:
 def response_id(message: AIMessage) -> str:
     """The vendor's id of a response, "" where it has none."""
     return str(message.response_metadata.get("id") or message.id or "")
-
-
-def parse_strictly(text: str) -> dict[str, Any]:
-    """Read a JSON object as every conforming reader would; "" is the empty object.
-
-    Raises NotStrictJson for anything else: a repeated key, a second value behind the first,
-    a number that would lose digits, a list, null.
-    """
-    try:
-        value = _STRICT.decode(text if text.strip(SPACE) else "{}")
-    except (json.JSONDecodeError, RecursionError, ArithmeticError) as error:
-        raise NotStrictJson(f"The arguments are not one JSON object ({error}).") from None
-    if not isinstance(value, dict):
-        raise NotStrictJson("The arguments are not a JSON object.")
-    if not is_plain(value):
-        raise NotStrictJson("The arguments are nested too deeply, too large, or no text.")
-    return value
-
-
-def sealed(text: str) -> dict[str, Any]:
-    """Arguments as every client reads them: what is no strict JSON object is sealed in one.
-
-    Clients refuse a whole response over such arguments, or parse them and drop their text.
-    """
-    try:
-        return parse_strictly(text)
-    except NotStrictJson:
-        return {SEAL: text}
 
 
 def _check_end(message: AIMessage) -> None:
@@ -185,30 +143,3 @@ def _arguments(written: Written | None, parsed: Any) -> dict[str, Any] | str:
         return arguments
     text = str(arguments[SEAL])
     return text if is_text(text) else repr(text)
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(dict(pairs)) != len(pairs):
-        raise NotStrictJson("The arguments name one key twice.")
-    return dict(pairs)
-
-
-def _refuse(constant: str) -> None:
-    raise NotStrictJson(f"{constant} is not JSON.")
-
-
-def _exact(text: str) -> float:
-    if not Decimal(text) == Decimal(repr(float(text))):
-        raise NotStrictJson(f"The number {text[:40]} would lose digits.")
-    return float(text)
-
-
-def _whole(text: str) -> int:
-    if len(text) > 20:
-        raise NotStrictJson(f"The number {text[:40]} is too large.")
-    return int(text)
-
-
-_STRICT = json.JSONDecoder(
-    object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_exact, parse_int=_whole
-)

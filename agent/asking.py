@@ -11,7 +11,7 @@ from langchain_core.runnables import RunnableConfig
 from agent import progress
 from agent.admission import BrokenResponse, admit, response_id
 from agent.calls import Failure, ToolCall
-from agent.history.check import BrokenHistory, check
+from agent.history.langchain import BrokenHistory, check
 from agent.wire.client import Client
 from agent.wire.errors import ModelUnavailable
 

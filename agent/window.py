@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from langchain_core.messages import AnyMessage, HumanMessage, RemoveMessage
 
-from agent.history.check import BrokenHistory, check
+from agent.history.langchain import BrokenHistory, check
 from agent.messages import is_aside
 
 TURNS = 20

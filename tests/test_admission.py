@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
 
-from agent.admission import NotStrictJson, parse_strictly
-from agent.history.check import check
+from agent.history.langchain import check
+from agent.strict import NotStrictJson, parse_strictly
 from tests.scripted import Scripted, answering, calling, chat, responses
 from tests.strategies import SHORT
 from tests.turns import ask, cards_of, counting, graph_of, results_of, told

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.admission import parse_strictly
+from agent.strict import parse_strictly
 from agent.wire.assemble import Seen, StreamInterrupted
 from agent.wire.guard import Guard
 from agent.wire.protocols import PROTOCOLS, Protocol

@@ -8,7 +8,7 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from agent.history.check import check
+from agent.history.langchain import check
 from agent.nodes import NotYours
 from tests.scripted import Scripted, answering, calling
 from tests.turns import ask, config_of, graph_of, question

@@ -16,7 +16,7 @@ from langgraph.types import Command
 
 from agent.approvals import Approvals
 from agent.graph import Graph
-from agent.history.check import check
+from agent.history.langchain import check
 from agent.nodes import BrokenRound, NotYours
 from tests.ledgers import ledger_of, refunds_of
 from tests.scripted import Scripted, answering, calling

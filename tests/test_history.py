@@ -1,13 +1,16 @@
 """The last look at a history before it leaves (promise P3), and the window that it is cut to."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages.utils import convert_to_openai_messages
 
-from agent.history.check import BrokenHistory, check
+from agent import history as doctor
+from agent.history.langchain import BrokenHistory, check
 from agent.window import last_said, usable
 from tests.strategies import SHORT
 
@@ -114,6 +117,18 @@ def test_a_window_is_whole_at_every_length_and_keeps_the_question(
     ]
     assert len(starts) <= turns
     assert kept == history or len(starts) == turns
+
+
+@SHORT
+@given(history=histories(), turns=st.integers(1, 8))
+def test_a_window_is_valid_on_the_wire_in_all_protocols(
+    history: list[AnyMessage], turns: int
+) -> None:
+    sent: Any = convert_to_openai_messages(usable(history, turns))
+    assert doctor.check(sent) == []
+    for protocol in ("responses", "messages"):
+        found = doctor.check(doctor.convert(sent, protocol).document)
+        assert {each.kind for each in found} <= {"repeated_id"}  # which the wire tells apart
 
 
 def test_what_stands_before_the_first_question_is_left_out() -> None:

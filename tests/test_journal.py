@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from sqlalchemy import select
 
 from agent import tables
-from agent.history.check import check
+from agent.history.langchain import check
 from agent.identity import stated
 from tests.scripted import Scripted, answering, calling
 from tests.turns import (

@@ -16,7 +16,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import SecretStr
 
 from agent.graph import Graph
-from agent.history.check import check
+from agent.history.langchain import check
 from agent.settings import Settings
 from tests.commands import here
 from tests.demo_data import check_only

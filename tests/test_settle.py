@@ -10,7 +10,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from agent.graph import Graph
-from agent.history.check import check
+from agent.history.langchain import check
 from tests.scripted import Scripted, answering, calling
 from tests.turns import (
     ask,

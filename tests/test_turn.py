@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage, ToolMessage
 
-from agent.history.check import check
+from agent.history.langchain import check
 from agent.settings import Settings
 from tests.scripted import Scripted, answering, calling
 from tests.turns import (

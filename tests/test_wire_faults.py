@@ -13,7 +13,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agent.graph import Graph
-from agent.history.check import check
+from agent.history.langchain import check
 from agent.report import report
 from agent.wire.connect import connect
 from tests.demo_data import check_only

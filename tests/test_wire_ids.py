@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from agent.wire import ids, outgoing
+from agent.wire import names, outgoing
 
 PROTOCOLS = {
-    "responses": (outgoing.for_responses, ids.OPENAI),
-    "chat": (outgoing.for_chat, ids.OPENAI),
-    "messages": (outgoing.for_messages, ids.MESSAGES),
+    "responses": (outgoing.for_responses, names.OPENAI),
+    "chat": (outgoing.for_chat, names.OPENAI),
+    "messages": (outgoing.for_messages, names.MESSAGES),
 }
 
 every_protocol = pytest.mark.parametrize("name", PROTOCOLS)
@@ -57,7 +57,7 @@ def test_messages_gets_no_id_with_other_characters_and_the_rest_keeps_it() -> No
     assert asked == told
     assert asked[1] == "functions_refund_0"
     assert len(set(asked)) == 3
-    assert all(ids.MESSAGES.fullmatch(id_) for id_ in asked)
+    assert all(names.MESSAGES.fullmatch(id_) for id_ in asked)
     assert sent(outgoing.for_chat(before))[0] == sent(before)[0]
 
 

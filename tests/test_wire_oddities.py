@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 
-from agent.admission import NotStrictJson, parse_strictly
+from agent.strict import NotStrictJson, parse_strictly
 from agent.wire.assemble import StreamInterrupted, joined
 from agent.wire.assemble.chat import _is_closed
 from tests.commands import here

@@ -25,6 +25,7 @@ COMMANDS = {
     "customers": "agent.cli.threads:customers",
     "tickets": "agent.cli.tickets:tickets",
     "check-model": "agent.cli.check_model:check_model",
+    "history": "agent.cli.history:history",
     "stream": "agent.cli.stream:stream",
     "evals": "evals.cli:evals",
 }

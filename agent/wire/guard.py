@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx2
 
-from agent.admission import SEAL, SPACE, sealed
+from agent.strict import SEAL, SPACE, sealed
 from agent.wire import record
 from agent.wire.assemble import WRONG_FORM, Assembler, Body, NoEvents, OnNamed, StreamInterrupted
 from agent.wire.protocols import DONE, SIZE, Events, Protocol, of_path

@@ -9,9 +9,6 @@ from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
-# What is refused: more than 64 characters by OpenAI's protocols, and by Messages other characters.
-OPENAI = re.compile(r".{1,64}", re.DOTALL)
-MESSAGES = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 M = TypeVar("M", bound=BaseMessage)
 OURS = re.compile(r"call_[0-9a-f]{48}")
 

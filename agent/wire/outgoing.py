@@ -6,7 +6,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
 
-from agent.wire import ids
+from agent.wire import ids, names
 
 Block = dict[str, Any]
 THOUGHTS = ("reasoning", "thinking", "redacted_thinking")
@@ -21,18 +21,18 @@ def for_responses(
     before for a repetition. Without its reasoning an item must not be sent under its id.
     """
     kept = max(map(_place_kept, enumerate(messages, 1)), default=0) if chained else 0
-    sent = ids.sendable(messages, ids.OPENAI, kept=kept)
+    sent = ids.sendable(messages, names.OPENAI, kept=kept)
     return [_items(m, reasoning) if _calls(m) else m for m in sent]
 
 
 def for_chat(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     """As they are; LangChain writes calls and results, and leaves the rest out."""
-    return ids.sendable(messages, ids.OPENAI)
+    return ids.sendable(messages, names.OPENAI)
 
 
 def for_messages(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     """As for others, with ids that Anthropic takes: none of them twice in a conversation."""
-    return for_others(ids.sendable(messages, ids.MESSAGES, unique=True))
+    return for_others(ids.sendable(messages, names.MESSAGES, unique=True))
 
 
 def for_others(messages: Sequence[AnyMessage]) -> list[AnyMessage]:

@@ -4,13 +4,12 @@ import json
 from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import httpx2
 
 from agent.wire.assemble import Assembler, Body, Event, OnNamed, chat, messages, responses
-
-Name = Literal["responses", "chat", "messages"]
+from agent.wire.names import Name
 
 SIZE = 20_000_000  # bytes of one response
 DONE = "[DONE]"  # how Chat Completions end a stream

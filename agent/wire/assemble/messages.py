@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.admission import NotStrictJson, parse_strictly
+from agent.strict import NotStrictJson, parse_strictly
 from agent.wire import assemble
 from agent.wire.assemble import Body, Call, Event, Seen, StreamInterrupted, joined, word
 

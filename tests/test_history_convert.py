@@ -1,0 +1,177 @@
+"""`convert`: a history in another protocol and back, and what is named because it is lost."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from agent.history import check, convert, repair
+from tests.histories import (
+    WRITE,
+    Asks,
+    Call,
+    Event,
+    Raw,
+    Result,
+    User,
+    conversations,
+    outputs,
+)
+from tests.strategies import SHORT
+
+A = Call("call_left", '{"sku":"X-1"}')
+ASKED, RESULT_A = Asks((A,)), Result(A.id, {"stock": 31})
+
+
+def _plain(listed: list[Raw]) -> list[Raw]:
+    """Without the ids and the statuses of items, which are the vendor's own."""
+    return [{k: v for k, v in item.items() if k not in ("id", "status")} for item in listed]
+
+
+@pytest.mark.parametrize("name", WRITE)
+@pytest.mark.parametrize("to", WRITE)
+@SHORT
+@given(conversation=conversations())
+def test_a_history_says_the_same_in_each_protocol_and_back(
+    name: str, to: Any, conversation: list[Event]
+) -> None:
+    there, back = convert(WRITE[name](conversation), to), _as_literal(name)
+    assert _plain(there.document) == _plain(WRITE[to](conversation))
+    items = name == "responses" != to and outputs(conversation)
+    assert {each.what for each in there.lost} == ({"`id`"} if items else set())
+    assert _plain(convert(there.document, back).document) == _plain(WRITE[name](conversation))
+
+
+def _as_literal(name: str) -> Any:
+    return name
+
+
+PNG = "data:image/png;base64,iVBORw0KGgo="
+SCHEMA = {"type": "object", "properties": {"order_id": {"type": "string"}}}
+
+
+def test_a_request_keeps_what_both_protocols_have() -> None:
+    asked: Raw = {
+        "model": "m",
+        "temperature": 0.5,
+        "max_completion_tokens": 100,
+        "tools": [
+            {"type": "function", "function": {"name": "get_order", "parameters": SCHEMA,
+                                              "description": "Reads.", "strict": True}},
+        ],
+        "tool_choice": {"type": "function", "function": {"name": "get_order"}},
+        "seed": 7,
+        "messages": [
+            {"role": "system", "content": "Be kind."},
+            {"role": "user", "content": [
+                {"type": "text", "text": "What is this?"},
+                {"type": "image_url", "image_url": {"url": PNG, "detail": "low"}},
+            ]},
+            {"role": "assistant", "refusal": "I cannot say.", "content": None},
+        ],
+    }  # fmt: skip
+    tool = {"name": "get_order", "description": "Reads.", "strict": True}
+    there = convert(asked, "messages")
+    assert there.document == {
+        "model": "m",
+        "temperature": 0.5,
+        "max_tokens": 100,
+        "tools": [{**tool, "input_schema": SCHEMA}],
+        "tool_choice": {"type": "tool", "name": "get_order"},
+        "system": "Be kind.",
+        "messages": [
+            {"role": "user", "content": [
+                {"type": "text", "text": "What is this?"},
+                {"type": "image", "source": {"type": "base64", "media_type": "image/png",
+                                             "data": "iVBORw0KGgo="}},
+            ]},
+            {"role": "assistant", "content": "I cannot say."},
+        ],
+    }  # fmt: skip
+    assert [tuple(each) for each in there.lost] == [
+        ("", "`seed`"),
+        ("messages[1].content[1]", "`detail`"),
+        ("messages[2].refusal", "that it is a refusal; its words stay"),
+    ]
+    other = convert(asked, "responses").document
+    assert other["instructions"] == "Be kind."
+    assert other["max_output_tokens"] == 100
+    assert other["tools"] == [{"type": "function", **tool, "parameters": SCHEMA}]
+    assert other["input"][0]["content"][1] == {
+        "type": "input_image", "image_url": PNG, "detail": "low",
+    }  # fmt: skip
+    assert other["input"][1]["content"] == [{"type": "refusal", "refusal": "I cannot say."}]
+    assert convert(other, "chat").document["messages"][:2] == asked["messages"][:2]
+
+
+# What one protocol has and another has not: the history, where it goes, and what is named.
+LOSSES: dict[str, tuple[list[Raw], Any, list[str]]] = {
+    "thinking": (
+        [{"role": "assistant", "content": [
+            {"type": "thinking", "thinking": "Hm.", "signature": "s"},
+            {"type": "text", "text": "!"},
+        ]}],
+        "chat", ["thinking"],
+    ),
+    "reasoning": (
+        [{"type": "reasoning", "id": "rs_1", "summary": []}, {"role": "user", "content": "?"}],
+        "messages", ["reasoning"],
+    ),
+    "a cache mark and an error": (
+        [*WRITE["messages"]([User(), ASKED]), {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": A.id, "content": "no", "is_error": True,
+             "cache_control": {"type": "ephemeral"}},
+        ]}],
+        "chat", ["`is_error`", "`cache_control`"],
+    ),
+    "an unknown item": (
+        [{"type": "web_search_call", "id": "ws_1"}, {"role": "user", "content": "?"}],
+        "chat", ["web_search_call"],
+    ),
+    "a call of free text, with its result": (
+        [{"role": "assistant", "content": None, "tool_calls": [
+            {"id": "c", "type": "custom", "custom": {"name": "run", "input": "ls"}}]},
+         {"role": "tool", "tool_call_id": "c", "content": "a b"}],
+        "messages", ["a call of the kind custom, with its result"],
+    ),
+    "arguments that are none": (
+        WRITE["chat"]([User(), Asks((Call("c", '{"a": 1'),)), Result("c")]),
+        "messages", ["arguments that are no JSON object, but as a text"],
+    ),
+    "an id": (
+        WRITE["chat"]([User(), Asks((Call("get:0"),)), Result("get:0")]),
+        "messages", ["an id that it takes; this one stays as it is"],
+    ),
+    "space": (
+        WRITE["chat"]([User("  "), User()]),
+        "messages", ["a text of nothing but space"],
+    ),
+    "a late instruction": (
+        [*WRITE["chat"]([User(), ASKED, RESULT_A]), {"role": "system", "content": "Be brief."}],
+        "messages", ["a system message later than the first"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LOSSES.values(), ids=LOSSES)
+def test_what_the_other_protocol_cannot_hold_is_named(
+    case: tuple[list[Raw], Any, list[str]],
+) -> None:
+    listed, to, lost = case
+    assert [each.what for each in convert(listed, to).lost] == lost
+
+
+def test_free_text_calls_go_between_the_protocols_that_have_them() -> None:
+    listed: list[Raw] = [
+        {"type": "custom_tool_call", "call_id": "c", "name": "run", "input": "ls"},
+        {"type": "custom_tool_call_output", "call_id": "c", "output": "a b"},
+    ]
+    assert check(listed) == []
+    assert convert(convert(listed, "chat").document, "responses").document == listed
+    mended = repair(listed[:1], {"c": ["a", "b"]}).document[1]
+    assert mended == {"type": "custom_tool_call_output", "call_id": "c", "output": '["a","b"]'}
+
+
+def test_cut_arguments_come_back_as_they_were() -> None:
+    listed = WRITE["chat"]([User(), Asks((Call("c", '{"a": 1'),)), Result("c")])
+    assert convert(convert(listed, "messages").document, "chat").document == listed
