@@ -15,7 +15,7 @@ class Clause:
     """What one part of a sentence says: its words, behind the `joint` that led to it.
 
     `strange` are those words that no phrase and no word of the lexicon accounts for, `values` what
-    each "~" stands for. `sentence` is where it stands, from character `start`.
+    each "~" stands for. `sentence` is where it stands, from character `start` up to `end`.
     """
 
     joint: str = ""
@@ -25,6 +25,7 @@ class Clause:
     values: list[Token] = field(default_factory=list)
     sentence: str = ""
     start: int = 0
+    end: int = 0
     question: bool = False
 
     @property
@@ -66,6 +67,11 @@ class Clause:
     def text(self) -> str:
         return " ".join(self.words)
 
+    @property
+    def said(self) -> str:
+        """Its words with the joints between them."""
+        return self.sentence[self.start : self.end]
+
     def up_to(self, place: int) -> str:
         """What it says before a character of its sentence."""
         return self.sentence[self.start : place].rstrip()
@@ -74,6 +80,7 @@ class Clause:
         self.words += other.words
         self.hits += other.hits
         self.strange += other.strange
+        self.end = other.end
 
 
 def clauses(sentence: str, lexicon: Lexicon, extra: Marks = ()) -> list[Clause]:
@@ -117,6 +124,7 @@ def _parts(text: str, lexicon: Lexicon, extra: Marks) -> list[Clause]:
         if not parts[-1].words:
             parts[-1].sentence, parts[-1].start = text, word.start()
         parts[-1].words.append(word[0])
+        parts[-1].end = word.end()
         parts[-1].hits += [hit for hit in around if hit.start == word.start()]
         if word[0].isalpha() and word[0] not in lexicon.known and not around:
             parts[-1].strange.append(word[0])

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from offline_model.amounts import SOME, amounts, hinted, shares, values
 from offline_model.clauses import Clause
-from offline_model.lexicon import AMOUNT, SPACELESS, Hit, Lexicon, folded
+from offline_model.lexicon import ID, Hit, Lexicon, folded
 from offline_model.message import read_message
 
-SOME = {"amount": ""}  # a part of the sum, and nobody said which
 LONGEST = 800  # characters of the customer's own words in an argument
 
 
@@ -32,8 +32,9 @@ def wished(kind: str, part: Clause, parts: Sequence[Clause], lexicon: Lexicon) -
     question mark belongs to.
     """
     hit = _hit(kind, part)
-    before, until = part.up_to(hit.start), part.up_to(hit.end)
-    if lexicon.wish["asking"].search(until) or lexicon.wish["denied"].search(before):
+    if lexicon.wish["asking"].search(part.up_to(hit.end)) or denied(kind, part, lexicon):
+        return False
+    if lexicon.wish["provided"].search(part.sentence):
         return False
     if kind == "person" or lexicon.wish["polite"].search(part.text):
         return True
@@ -42,28 +43,66 @@ def wished(kind: str, part: Clause, parts: Sequence[Clause], lexicon: Lexicon) -
     return not lexicon.wish["doubtful"].search(part.text) and (explained or not part.question)
 
 
+def denied(kind: str, part: Clause, lexicon: Lexicon) -> bool:
+    """Whether a clause forbids a deed, rather than asking or telling of it."""
+    starts = [hit.start for hit in part.hits if (hit.mark.kind, hit.mark.name) == ("request", kind)]
+    return any(lexicon.wish["denied"].search(part.up_to(start)) for start in starts)
+
+
 def deeds_of(
     kind: str, ids: Sequence[str], scope: str, part: Clause, lexicon: Lexicon
 ) -> list[Deed]:
     """The deed that a clause wants, one for each order where it says something of each."""
-    about, hit = _given(kind, part, lexicon), _hit(kind, part)
-    if len(ids) > 1 and len(about) == len(ids):
-        pairs = zip(ids, about, strict=True)
-        return [Deed(kind, (order_id,), "", said) for order_id, (_, said) in pairs]
-    behind = [said for place, said in about if place >= hit.start] + [said for _, said in about]
-    share = any(value.raw.endswith("%") for value in part.values)
-    if not behind and kind == "refund" and (share or lexicon.wish["part"].search(part.text)):
-        behind = [SOME]
-    return [Deed(kind, tuple(ids), scope, behind[0] if behind else {})]
+    about, hints = _given(kind, part, lexicon)
+    said = [each for _, each in about]
+    one_each = shares(part) in ("~#" * len(ids), "#~" * len(ids)) and not hints
+    if one_each and len(said) == len(ids) > 1:
+        pairs = zip(ids, said, strict=True)
+        return [Deed(kind, (order_id,), "", each) for order_id, each in pairs]
+    if kind == "refund":
+        told = all(each == said[0] for each in said) and not hints
+        shared = not _several(ids, scope) or lexicon.wish["each"].search(part.said)
+        given = said[0] if said and told and shared else SOME if said or hints else {}
+    else:
+        hit = _hit(kind, part)
+        given = next((each for place, each in about if place >= hit.start), (said or [{}])[0])
+    return [Deed(kind, tuple(ids), scope, given)]
+
+
+def once_more(sentences: Sequence[str], lexicon: Lexicon) -> tuple[bool, bool]:
+    """Whether sentences want something once more, and whether they say that alone."""
+    text, wish = " ".join(sentences), lexicon.wish
+    rest = wish["again"].sub("", wish["polite"].sub("", wish["anew"].sub("", text)))
+    anew = wish["anew"].search(text) is not None
+    return anew, anew and not re.search(rf"[\w~]|{ID}", rest)
+
+
+def _several(ids: Sequence[str], scope: str) -> bool:
+    """Whether a deed is of more than one order, or may be."""
+    pairs = ("nth:0:2", "nth:-2:")
+    alone = scope in ("", "any") or (scope.startswith("nth:") and scope not in pairs)
+    return len(ids) > 1 or not (ids or alone)
 
 
 def filled(deeds: Sequence[Deed], parts: Sequence[Clause], lexicon: Lexicon) -> list[Deed]:
-    """The deeds, those without an address or amount with the only one that the message names."""
+    """The deeds, those without an address or amount with the only one that the message names.
+
+    A refund is of the whole only where nothing in the message hints at a part of it.
+    """
     found: list[Deed] = []
     for deed in deeds:
-        said = [each for part in parts for _, each in _given(deed.kind, part, lexicon)]
-        alone = len(said) == 1 and not any(d.given for d in deeds if d.kind == deed.kind)
-        found.append(replace(deed, given=said[0]) if alone else deed)
+        alike = [other for other in deeds if other.kind == deed.kind]
+        used = [other.given for other in alike if other.given]
+        told = [_given(deed.kind, part, lexicon)[0] for part in parts]
+        said = [each for about in told for _, each in about if each not in used]
+        one = deed.kind != "refund" or (len(alike) == 1 and not _several(deed.ids, deed.scope))
+        if len(said) == 1 and one and not used:
+            deed = replace(deed, given=said[0])
+        elif deed.kind == "refund" and not deed.given:
+            others = [part for part in parts if "refund" not in part.named("request")]
+            money = any(values(part, "money") or hinted(part, lexicon) for part in others)
+            deed = replace(deed, given=SOME if said or money else {})
+        found.append(deed)
     return found
 
 
@@ -71,21 +110,16 @@ def _hit(kind: str, part: Clause) -> Hit:
     return next(hit for hit in part.hits if (hit.mark.kind, hit.mark.name) == ("request", kind))
 
 
-def _given(kind: str, part: Clause, lexicon: Lexicon) -> list[tuple[int, dict[str, str]]]:
-    """The addresses or amounts of a clause with their places in the sentence."""
-    found: list[tuple[int, dict[str, str]]] = []
-    places = re.finditer(r"(?<!\S)~(?!\S)", part.sentence)
-    here = [place.start() for place in places if place.start() >= part.start]
-    for start, value in zip(here, part.values, strict=False):
-        raw, behind = _joined(value.raw), part.sentence[start + 1 :].lstrip() + " "
-        if kind == "change" and value.kind == "place":
-            found.append((start, {"address": printable(raw).strip(" \t,;:.\"'“”„«»「」")}))
-        elif kind == "refund" and value.kind == "money":
-            code = lexicon.currency(folded(raw))
-            found.append((start, {"amount": _decimal(raw), **({"currency": code} if code else {})}))
-        elif kind == "refund" and re.fullmatch(AMOUNT, raw) and lexicon.wish["of"].match(behind):
-            found.append((start, {"amount": _decimal(raw)}))
-    return found
+def _given(
+    kind: str, part: Clause, lexicon: Lexicon
+) -> tuple[list[tuple[int, dict[str, str]]], bool]:
+    """The addresses or amounts of a clause with their places; whether it hints at other amounts."""
+    if kind == "refund":
+        return amounts(part, lexicon)
+    places = values(part, "place") if kind == "change" else []
+    return [
+        (at, {"address": printable(raw).strip(" \t,;:.\"'“”„«»「」")}) for at, raw in places
+    ], False
 
 
 def reason(text: str, order_id: str, lexicon: Lexicon) -> str:
@@ -123,15 +157,3 @@ def _plain(piece: str, lexicon: Lexicon) -> str:
 def printable(text: str) -> str:
     """A text on one line."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
-
-
-def _joined(raw: str) -> str:
-    """As typed: the characters that were set apart stand together again."""
-    return re.sub(rf"(?:^| )({SPACELESS})(?: |$)", r"\1", raw)
-
-
-def _decimal(raw: str) -> str:
-    """The number in "1.200,50 €" as "1200.50": a sign before the last one or two is the point."""
-    number = "".join(re.findall(AMOUNT, raw)[:1])
-    whole, _, cents = re.sub(r"[.,](\d{1,2})$", r"~\1", number).partition("~")
-    return re.sub(r"\D", "", whole) + (f".{cents}" if cents else "")

@@ -1,11 +1,11 @@
 """What a message asks, in the light of what was said before it."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from offline_model.clauses import Clause, Topics, clauses
-from offline_model.deeds import Deed, deeds_of, filled, wished
+from offline_model.deeds import Deed, deeds_of, denied, filled, once_more, wished
 from offline_model.lexicon import Lexicon, Marks
 from offline_model.message import Message, read_message
 from offline_model.thread import Thread, unique
@@ -36,7 +36,9 @@ class Ask:
 
 @dataclass
 class Reading:
-    """`deeds` are what is wanted to be done, `beside` what else is wanted that no tool does;
+    """`deeds` are what is wanted to be done, `sums` what would be refunds of the amounts that a
+    message names without such a wish, `anew` that something is wanted once more, `only_anew` that
+    nothing else is said; `beside` what else is wanted that no tool does;
     `named` the orders of a message that asks nothing of them, `again` a yes to what came before;
     `talk` a kind of small talk, `tone` how it is said, `foreign` that it is about something else
     than orders, `unread` that hardly a word of it is known. With nothing set, the customer has to
@@ -45,6 +47,9 @@ class Reading:
     asks: list[Ask] = field(default_factory=list)
     excluded: list[str] = field(default_factory=list)
     deeds: list[Deed] = field(default_factory=list)
+    sums: list[Deed] = field(default_factory=list)
+    anew: bool = False
+    only_anew: bool = False
     again: bool = False
     named: list[str] = field(default_factory=list)
     talk: str = ""
@@ -79,6 +84,7 @@ class _Reader:
     scope_here: str = ""
     named_here: list[str] = field(default_factory=list)
     deeds: list[Deed] = field(default_factory=list)
+    forbidden: list[tuple[str, str]] = field(default_factory=list)
 
     def read(self) -> Reading:
         reading = Reading(excluded=self.message.excluded)
@@ -91,7 +97,10 @@ class _Reader:
             reading.named = self.message.ids
         strange = [word for part in self.parts for word in part.strange]
         numbers = any("~" in part.words for part in self.parts)
-        reading.deeds = filled(self.deeds, self.parts, self.lexicon)
+        reading.deeds = filled(self._allowed(), self.parts, self.lexicon)
+        reading.sums = [deed for part in self.parts for deed in self._sums(part)]
+        reading.anew, alone = once_more(self.message.sentences, self.lexicon)
+        reading.only_anew = alone and not any(self.message.questions)
         reading.beside = self._named("beside")
         reading.again = any(part.has("again") for part in self.parts)
         complains = any(map(self.lexicon.complaints.search, self.message.sentences))
@@ -106,6 +115,21 @@ class _Reader:
     def _named(self, kind: str) -> list[str]:
         return unique(name for part in self.parts for name in part.named(kind))
 
+    def _allowed(self) -> list[Deed]:
+        """The deeds without the orders of which a clause forbids them."""
+        left = []
+        for deed in self.deeds:
+            ids = tuple(i for i in deed.ids if (deed.kind, i) not in self.forbidden)
+            left += [replace(deed, ids=ids)] if ids or not deed.ids else []
+        return left
+
+    def _sums(self, part: Clause) -> list[Deed]:
+        if part.question or part.has("request"):
+            return []
+        ids = self.message.ids_in(part.marks) or self.thread.focus
+        deeds = deeds_of("refund", ids, "", part, self.lexicon)
+        return [deed for deed in deeds if deed.given]
+
     # One clause.
 
     def _asks(self, place: int, part: Clause) -> list[Ask]:
@@ -118,6 +142,9 @@ class _Reader:
         general = bool(topics) and all(map(self._general, topics or ()))
         scope = "" if general and not ids else scope
         wanted = [kind for kind in unique(part.named("request")) if self._wanted(kind, part)]
+        for kind in unique(part.named("request")):
+            if kind not in wanted and not part.values and denied(kind, part, self.lexicon):
+                self.forbidden += [(kind, order_id) for order_id in self._object(part)[0]]
         for kind in wanted:
             self.deeds += deeds_of(kind, *self._object(part), part, self.lexicon)
         if wanted or (part.has("beside", "request") and not ids):

@@ -5,8 +5,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from offline_model.amounts import SOME
 from offline_model.conversation import Call, Conversation, Tool, Wanted, key
-from offline_model.deeds import LONGEST, SOME, Deed, printable, reason
+from offline_model.deeds import LONGEST, Deed, printable, reason
 from offline_model.lexicon import Lexicon
 from offline_model.matching import Toolbox
 from offline_model.reading import Ask, Reading
@@ -16,16 +17,31 @@ UNDONE = {"rejected", "not_executed"}  # errors of what was taken back, or never
 
 
 def complete(reading: Reading, before: Sequence[Deed], text: str, offered: Collection[str]) -> None:
-    """Takes a message as the answer to what was missing: the orders, or the address."""
+    """Takes a message as the answer to what was missing, or as the wish for the same once more."""
+    _once_more(reading, before)
     if reading.deeds or (reading.asks and not reading.named):
         return
     told = {} if reading.named or not _is_address(text) else {"address": printable(text)}
     for deed in (deed for deed in before if deed.kind in offered):
         if reading.named and not (deed.ids or chooses(deed) or deed.kind == "person"):
-            reading.deeds.append(replace(deed, ids=tuple(reading.named)))
+            several = deed.kind == "refund" and deed.given and len(reading.named) > 1
+            given = SOME if several else deed.given
+            reading.deeds.append(replace(deed, ids=tuple(reading.named), given=given))
         elif told and deed.kind == "change" and deed.ids and not deed.given:
             reading.deeds.append(replace(deed, given=told))
     reading.asks = [] if reading.deeds else reading.asks
+
+
+def _once_more(reading: Reading, before: Sequence[Deed]) -> None:
+    """Takes what a message leaves unsaid from the deeds of the turn before."""
+    refunds = [deed for deed in before if deed.kind == "refund"]
+    if reading.anew and len(refunds) == 1 and reading.deeds == [replace(refunds[0], given={})]:
+        reading.deeds = refunds
+    elif reading.sums and refunds and not reading.deeds:
+        if reading.anew or any(deed.given == SOME for deed in refunds):
+            reading.deeds, reading.asks = reading.sums, []
+    elif reading.only_anew:
+        reading.deeds, reading.asks = list(before), [] if before else reading.asks
 
 
 def _is_address(text: str) -> bool:
@@ -74,6 +90,8 @@ class Writes:
             return f"not_{deed.kind}"
         if deed.kind != "person" and not self._meant(deed):
             return "which"
+        if deed.given == SOME:
+            return "need_each" if len(self._meant(deed)) > 1 else "need_refund"
         return "" if list(self._calls(deed, tool)) else f"need_{deed.kind}"
 
     def _calls(self, deed: Deed, tool: Tool) -> Iterator[Wanted]:

@@ -189,6 +189,47 @@ async def test_what_is_missing_is_asked_for(text: str, says: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "sum_",
+    [
+        *(
+            "0.001 USD",
+            "-5 USD",
+            "minus 5 USD",
+            "-5",
+            "1e2 USD",
+            "1e400 USD",
+            "5k USD",
+            "5.5.5 USD",
+        ),
+        *("NaN USD", "Infinity USD", "100 bitcoin", "¥100", "100 pesos", "twenty dollars", "0 USD"),
+        *("$10 or $20", "10 or 20 USD", "10-20 USD", "20 USD or EUR", "12 USD 50", "about 20 USD"),
+        *("1.234 USD", "1,234.567 USD", "1/2", "some USD", "20 USD and 30 USD", "a hundred"),
+    ],
+)
+async def test_an_amount_that_cannot_be_read_becomes_no_other(sum_: str) -> None:
+    items = [said(f"Please refund {sum_} of A-17")]
+    assert await last(items) == {
+        "locale": "en",
+        "opening": lexicon("en").says["need_refund"][0],
+        "cards": [],
+        "closing": "",
+    }
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "20 EUR for A and B please refund"),
+        ("es", "Reembolse 20 euros por A-17 y B-21"),
+        ("ru", "Верните 20 евро за A-17 и B-21"),
+        ("zh", "A-17和B-21退款20美元"),
+    ],
+)
+async def test_which_amount_is_for_which_order_is_asked_back(language: str, text: str) -> None:
+    assert (await last([said(text)]))["opening"] == lexicon(language).says["need_each"][0]
+
+
+@pytest.mark.parametrize(
     "kind", ["", "refused", "awaiting_approval", "rejected", "unknown_outcome"]
 )
 async def test_a_write_is_told_by_the_agents_own_sentence(kind: str) -> None:

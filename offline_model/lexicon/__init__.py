@@ -15,7 +15,8 @@ ID = "[\ue000-\uf8ff]"
 SPACELESS = "[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"  # scripts that put no spaces between words
 
 OWN = ("locale", "says", "writes", "cards")  # what a language does not share with those below it
-AMOUNT = r"\d+(?:[.,\x20']\d{3})*(?:[.,]\d{1,2})?(?!\d)"
+# What stands for a number beside a currency, whether or not it can be read as an amount.
+FIGURE = r"-?\d(?:(?:[\w.,']|-\d)*\w)?(?:\x20\d{3}(?:[.,]\d+)?(?!\w))*"
 _PLACE = r"(?:{to})\s*(?P<at>(?!(?:{nowhere})(?!\w)).+?)(?=\s*(?:{end}|{and})|[\s.,!?\"]*$)"
 _LINES = re.IGNORECASE | re.MULTILINE
 
@@ -82,7 +83,8 @@ class Lexicon:
         raw = {name: "|".join(patterns) for name, patterns in data["raw"].items()}
         self.places = re.compile(_PLACE.format(**raw), _LINES)
         self.because, self.joint = (re.compile(raw[name], _LINES) for name in ("because", "and"))
-        self.money = _money(word for words in data["money"].values() for word in words)
+        self.coins = _coins(word for words in data["money"].values() for word in words)
+        self.money = _money(self.coins)
         self._marks: Marks = [(mark, phrase_pattern(phrases)) for mark, phrases in _phrases(data)]
 
     def hits(self, sentence: str, more: Marks = (), without: Sequence[str] = ()) -> list[Hit]:
@@ -107,7 +109,8 @@ class Lexicon:
 
     def currency(self, amount: str) -> str:
         """The ISO code of the currency that an amount is written in, "" if none is."""
-        codes = (c for c, words in self.data["money"].items() if _money(words).search(amount))
+        money = self.data["money"].items()
+        codes = (c for c, words in money if _money(_coins(words)).search(amount))
         return next((code for code in codes if len(code) == 3), "")
 
     def is_general(self, topic: str) -> bool:
@@ -207,11 +210,15 @@ def _id_patterns(ids: dict[str, list[str]], adding: list[str]) -> tuple[re.Patte
     )
 
 
-def _money(words: Iterable[str]) -> re.Pattern[str]:
-    """An amount with one of some currencies, before it or behind; characters may stand apart."""
+def _coins(words: Iterable[str]) -> str:
+    """Some currencies as a pattern; the characters of a word may stand apart."""
     spaced = (re.sub(SPACELESS, r"\g<0>\\s*", word) for word in words)
-    unit = rf"(?:{'|'.join(sorted(spaced, key=len, reverse=True))})"
-    before, behind = rf"(?<!\w){unit}\s?{AMOUNT}", rf"(?<![\w.,-]){AMOUNT}[\s-]*{unit}(?!\w)"
+    return rf"(?:{'|'.join(sorted(spaced, key=len, reverse=True))})"
+
+
+def _money(unit: str) -> re.Pattern[str]:
+    """A figure with one of some currencies, before it or behind."""
+    before, behind = rf"(?<!\w)-?{unit}\s?{FIGURE}", rf"(?<![\w.,-]){FIGURE}[\s-]*{unit}(?!\w)"
     return re.compile(rf"{behind}|{before}", re.IGNORECASE)
 
 
