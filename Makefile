@@ -23,7 +23,7 @@ help: ## list these targets
 	  while IFS='|' read -r target text; do printf '  %-9s %s\n' "$$target" "$$text"; done
 	@echo 'PYTHON=… names the Python that makes .venv (3.11 or newer); ARGS="…" is handed on (test, dev, bench).'
 
-demo: .venv/.runtime ## show the product, offline: one question about two orders
+demo: .venv/.runtime ## show the product, offline, in three scenes
 	@$(PYTHON_IN_VENV) -m demo
 
 test: .venv/.test ## run the suite without its long part

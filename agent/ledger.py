@@ -89,7 +89,7 @@ class Ledger:
             while True:
                 step = await self._next(write)
                 if isinstance(step, Outcome):
-                    return step
+                    return await self.tell_again(write, step)
                 if step is None:
                     await asyncio.sleep(POLL)
                 elif outcome := await self.carry_out(write, *step):
@@ -162,9 +162,16 @@ class Ledger:
         async with self.database.begin() as db:
             return await rows.move(db, record, by, **changed)
 
-    async def note(self, write: Write, event: str, by: str) -> None:
-        """A line in the audit trail for what changes no record: asked, confirmed, rejected."""
-        about = replace(first_record(write, 0, outside=False), key="")
+    async def tell_again(self, write: Write, known: Outcome) -> Outcome:
+        """A receipt for what is not done now: it was asked for before, or the call runs again."""
+        if known.data:
+            with suppress(DatabaseProblem):  # it is as true without its line
+                await self.note(write, "told_again", write.customer, known.key)
+        return known
+
+    async def note(self, write: Write, event: str, by: str, key: str = "") -> None:
+        """A line in the audit trail for what changes no record: rejected, withdrawn, told again."""
+        about = replace(first_record(write, 0, outside=False), key=key)
         async with self.database.begin() as db:
             await rows.note(db, about, event, by)
 

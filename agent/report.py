@@ -54,7 +54,7 @@ def confirmations(state: Mapping[str, Any], pauses: Sequence[Interrupt]) -> list
         for pause in pauses
         if isinstance(pause.value, dict) and "digest" in pause.value
     ]
-    places = {call["call_id"]: place for place, call in enumerate(state["calls"])}
+    places = {call["call_id"]: place for place, call in enumerate(state.get("calls", ()))}
     return sorted(asked, key=lambda each: places[each["call_id"]])
 
 

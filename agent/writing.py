@@ -17,7 +17,7 @@ from agent.answer.question import question
 from agent.calls import ToolCall, ToolResult, key_of
 from agent.confirming import answered_at_large, confirmation, decided, is_only_one
 from agent.journal import ThreadJournal
-from agent.ledger import UNRECORDED, Ledger
+from agent.ledger import UNKNOWN, Ledger
 from agent.limits import Limits
 from tools.database import DatabaseProblem
 from tools.tool import Receipt, Tool
@@ -76,7 +76,7 @@ class Writer:
         try:
             return await self._write(Write(tool, checked, *about, fence=asker.fence), call, asker)
         except DatabaseProblem:
-            return failed("service_error", UNRECORDED)
+            return failed("unknown_outcome", UNKNOWN)
 
     async def _write(self, write: Write, call: ToolCall, asker: Asker) -> Outcome:
         journal = ThreadJournal(self.ledger.database, asker.thread)
@@ -85,7 +85,7 @@ class Writer:
         receipt: Mapping[str, Any] | None = None
         while known := await self.ledger.look_up(write):
             if not known.data or not await journal.told_again(asker.turn, known.key):
-                return known
+                return await self.ledger.tell_again(write, known)
             receipt, write = known.data, replace(write, again=known.key)  # once more, on purpose
         if problem := await self.ledger.check(write):
             return Outcome(error=problem)

@@ -6,9 +6,10 @@ import logging
 from rich.console import Console
 
 from demo.cut_stream import cut_stream
+from demo.killed_refund import killed_refund
 from demo.two_orders import two_orders
 
-SCENES = (two_orders, cut_stream)
+SCENES = (two_orders, cut_stream, killed_refund)
 
 
 async def main() -> None:

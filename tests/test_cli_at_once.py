@@ -4,7 +4,7 @@ import pytest
 
 from tests import commands
 
-pytestmark = [pytest.mark.on_both, pytest.mark.usefixtures("commands_on")]
+pytestmark = [pytest.mark.on_both("long"), pytest.mark.usefixtures("commands_on")]
 
 
 def test_commands_in_one_thread_take_turns() -> None:

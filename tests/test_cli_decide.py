@@ -8,7 +8,7 @@ import pytest
 
 from tests.commands import Done, here, refused, thread_of
 
-pytestmark = [pytest.mark.on_both, pytest.mark.usefixtures("commands_on")]
+pytestmark = [pytest.mark.on_both("long"), pytest.mark.usefixtures("commands_on")]
 
 BOTH = "Please cancel order A-17 and refund 10 USD of order B, it arrived broken."
 

@@ -355,6 +355,27 @@ async def test_a_cancelled_writer_leaves_nothing_and_lets_the_next_one_in(
     assert await _read(counter) == 1
 
 
+async def test_a_writer_cancelled_within_a_statement_keeps_nobody_out(
+    counter: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tools.database.BUSY_SECONDS", 0.5)
+    numbers = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 1000000)"
+
+    async def count(begun: asyncio.Event) -> None:
+        async with counter.begin() as connection:
+            begun.set()
+            await connection.execute(text(f"{numbers} SELECT count(*) FROM n"))
+
+    begun = asyncio.Event()
+    task = asyncio.create_task(count(begun))
+    await begun.wait()
+    await asyncio.sleep(0.02)  # the statement is on its way
+    task.cancel()
+    ended = await asyncio.gather(task, return_exceptions=True)  # its traceback holds the result
+    await _add(counter)
+    assert (await _read(counter), len(ended)) == (1, 1)
+
+
 async def _add_pair(database: Database, number: int) -> None:
     async with database.begin() as connection:
         for half in (1, 2):

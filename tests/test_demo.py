@@ -4,6 +4,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from tests.commands import environment
 from tests.demo_data import ORDERS, check_only
 
@@ -13,7 +15,9 @@ def _flat(text: str) -> str:
     return " ".join(re.sub("[╭╮╰╯│─]", " ", text).split())
 
 
-def test_the_demo_shows_the_second_call_finishing_first_and_each_order_with_its_own_dates() -> None:
+@pytest.fixture(scope="module")
+def scenes() -> list[str]:
+    """What each scene prints."""
     done = subprocess.run(
         [sys.executable, "-m", "demo"],
         env=environment(),
@@ -23,8 +27,13 @@ def test_the_demo_shows_the_second_call_finishing_first_and_each_order_with_its_
         check=True,
     )
     assert done.stderr == ""
-    first, _, second = done.stdout.partition("2. ")
-    scene, _, rest = first.partition("what goes back to the model")
+    return re.split(r"^\d\. ", done.stdout, flags=re.MULTILINE)[1:]
+
+
+def test_the_demo_shows_the_second_call_finishing_first_and_each_order_with_its_own_dates(
+    scenes: list[str],
+) -> None:
+    scene, _, rest = scenes[0].partition("what goes back to the model")
     told, _, read = rest.partition("what the customer reads")
     asked = re.findall(r"▸ asked +get_delivery\((\S+)\) +(\S+)", scene)
     answered = re.findall(r"✓ answered +get_delivery\((\S+)\) +(\S+)", scene)
@@ -39,7 +48,19 @@ def test_the_demo_shows_the_second_call_finishing_first_and_each_order_with_its_
     sentences = _flat(read).split("Order ")
     check_only(next(s for s in sentences if s.startswith("A ")), "A")
     check_only(next(s for s in sentences if s.startswith("B ")), "B")
-    unguarded, _, ours = second.partition("what happens here")
+
+
+def test_the_demo_shows_that_half_an_id_is_never_run(scenes: list[str]) -> None:
+    unguarded, _, ours = scenes[1].partition("what happens here")
     assert "get_delivery(A) " in unguarded
     assert re.findall(r"get_delivery\((\S+)\)", ours) == ["A-17", "A-17"]
     check_only(_flat(ours), "A-17")
+
+
+def test_the_demo_shows_one_refund_after_a_process_is_killed(scenes: list[str]) -> None:
+    killed, _, gone_on = scenes[2].partition("another process goes on;")
+    assert "✗ SIGKILL" in killed
+    assert re.findall(r"▸ (\S+)", killed) == ["confirmed", "claimed", "done"]
+    assert re.findall(r"▸ (\S+)", gone_on) == ["told_again"]
+    assert re.findall(r"refunded for order B: (.*)", killed + gone_on) == ["10 USD"] * 2
+    assert "Refund of $10.00 for order B: done." in _flat(gone_on)

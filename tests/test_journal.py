@@ -27,7 +27,7 @@ from tools.ids import OrderId
 from tools.registry import TOOLS
 from tools.tool import Context, tool
 
-pytestmark = pytest.mark.on_both
+pytestmark = pytest.mark.on_both("long")
 
 GOOD = "{order_id} {status}"
 

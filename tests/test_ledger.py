@@ -45,7 +45,7 @@ async def test_a_write_is_done_once_and_its_receipt_is_told_again(database: Data
     order = await SqlShop(database).order("A-17")
     assert order is not None
     assert order.status == "cancelled"
-    assert await events(database) == ["claimed", "done"]
+    assert await events(database) == ["claimed", "done", "told_again"]
 
 
 async def test_the_same_call_told_again_gets_its_own_receipt(database: Database) -> None:

@@ -26,7 +26,7 @@ from tools.database import Database
 from tools.registry import TOOLS
 from tools.tool import Arguments, Context, Tool
 
-pytestmark = pytest.mark.on_both
+pytestmark = pytest.mark.on_both("long")
 
 BOTH = calling(("c1", "get_order", {"order_id": "A"}), ("c2", "get_order", {"order_id": "B"}))
 SECOND = calling(("c1", "get_order", {"order_id": "A-17"}))

@@ -231,6 +231,12 @@ def _listen(engine: Engine) -> None:
 
     if sqlite:
 
+        @event.listens_for(engine, "invalidate")
+        def give_up(connection: Any, _record: object, _error: object) -> None:
+            # SQLAlchemy closes what a cancelled statement ran on; while a result of it lives,
+            # SQLite keeps the closed connection's transaction, and every other writer out.
+            connection.rollback()
+
         @event.listens_for(engine, "begin")
         def begin(connection: Connection) -> None:
             connection.exec_driver_sql(connection.get_execution_options().get("begin", "BEGIN"))

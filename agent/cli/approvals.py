@@ -1,5 +1,6 @@
 """`approvals` and `audit`: the staff's side of writes."""
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -58,13 +59,22 @@ def reject(request: str, staff: str, reason: str) -> int:
 @click.command()
 @click.option("--thread", help="Of this conversation only.")
 @click.option("--order", help="About this order only.")
+@click.option("--turn", type=click.IntRange(1, 2**31 - 1), help="Accept this turn of the thread.")
 @as_json
-def audit(thread: str | None, order: str | None, as_json: bool) -> int:
-    """Print who asked, what was confirmed or approved by whom, and what was done; oldest first."""
+def audit(thread: str | None, order: str | None, turn: int | None, as_json: bool) -> int:
+    """Print who asked, what was confirmed or approved by whom, and what was done; oldest first.
+
+    With --turn instead: each call of one turn with its arguments, its run, its result, its record
+    and its card. Exits with 1 where results are not one to one, or there is no answer.
+    """
     from sqlalchemy import select
 
     from agent import tables
 
+    if turn is not None:
+        if thread is None or order is not None:
+            raise click.UsageError("--turn goes with --thread, and without --order.")
+        return at_work(lambda office: _accept(office, thread, turn, as_json))
     c = tables.audit.c
     where = [c.thread_id == thread] if thread is not None else []
     where += [c.subject == _order_id(order)] if order is not None else []
@@ -77,6 +87,28 @@ def audit(thread: str | None, order: str | None, as_json: bool) -> int:
         return show(rows, as_json, _event)
 
     return at_work(work)
+
+
+async def _accept(office: "Office", thread: str, turn: int, as_json: bool) -> int:
+    from agent.acceptance import accept
+    from agent.problems import Problem
+    from tools.shop.records import shown
+
+    report = await accept(office.ledger, thread, turn)
+    if report is None:
+        raise Problem(
+            f"There is no turn {turn} in a thread {shown(thread)}. `threads list` shows the"
+            " threads, and how many turns each of them has."
+        )
+    totals = report["totals"]
+    if as_json:
+        click.echo(json.dumps(report, ensure_ascii=False, indent=2))
+    else:
+        show(report["calls"], False, _call)
+        click.echo("; ".join(f"{name}: {value}" for name, value in _totals(totals)))
+    if not totals["answer"]:
+        return refuse("The turn has no answer: it still goes on, or was broken off.")
+    return 0 if totals["one_to_one"] else 1
 
 
 def _order_id(typed: str) -> str:
@@ -154,6 +186,35 @@ def _event(row: Mapping[str, Any]) -> list[str]:
         + (row["reason"] and f": {row['reason']}"),
         f"{row['customer_id']} in {row['thread_id']}" if row["thread_id"] else row["customer_id"],
         row["key"][:8],
+    ]
+
+
+def _call(row: Mapping[str, Any]) -> list[str]:
+    valid = {True: "valid", False: "not valid", None: "not known"}[row["valid"]]
+    run = row["seconds"] is not None and f"{row['started_at'][:19]} {row['seconds']:.3f} s"
+    return [
+        f"round {row['round']}",
+        row["call_id"],
+        f"{row['tool']} {row['subject']}",
+        valid,
+        run or "no run on record",
+        row["status"] or "",
+        f"returned: {row['returned']}",
+        ", ".join(filter(None, [row["ledger"], *row["decided"]])),
+        row["card"],
+    ]
+
+
+def _totals(totals: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    used, cost = totals["tokens"], totals["cost_usd"]
+    return [
+        ("calls", totals["calls"]),
+        ("results one to one", "yes" if totals["one_to_one"] else "no"),
+        ("cards", totals["cards"]),
+        ("rounds", totals["rounds"]),
+        ("answer", totals["answer"] or "none"),
+        ("tokens", "{input_tokens} in, {output_tokens} out".format(**used) if used else "not kept"),
+        ("cost_usd", "not kept" if cost is None else cost),
     ]
 
 

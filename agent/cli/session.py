@@ -87,11 +87,21 @@ class Session:
     ) -> dict[str, Any]:
         """The report of the turn after the customer's answers to its pending confirmations.
 
+        A turn that took its answers and was broken off is gone on with: what it has begun is told.
         Raises Problem, with nothing done, where one of them is for a call that is not pending.
         """
         async with door(self.database, thread):
-            resume = answers(await self.pending(thread), decisions)
-            return await self._go_on(thread, Command(resume=resume), watch)
+            asked = await self.pending(thread)
+            if not asked and await self._is_broken_off(thread, decisions):
+                return await self._go_on(thread, None, watch)
+            return await self._go_on(thread, Command(resume=answers(asked, decisions)), watch)
+
+    async def _is_broken_off(self, thread: str, decisions: Sequence[CallDecision]) -> bool:
+        """Whether the thread's turn has not ended, and these are calls of it."""
+        with self.database.problems():
+            snapshot = await self.graph.aget_state(_config(thread))
+        calls = {call["call_id"] for call in snapshot.values.get("calls", ())}
+        return bool(snapshot.next) and {each.call_id for each in decisions} <= calls
 
     async def pending(self, thread: str) -> list[dict[str, Any]]:
         """The confirmations that the thread waits for."""
