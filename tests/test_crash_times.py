@@ -33,8 +33,8 @@ def servers() -> Iterator[list[ShopServer]]:
     ("shop", "count"),
     [
         *[pytest.param(shop, 8) for shop in ("own", "http", "new")],
-        *[pytest.param(shop, 200, marks=pytest.mark.long) for shop in ("own", "http")],
-        pytest.param("new", 100, marks=pytest.mark.long),
+        *[pytest.param(shop, 100, marks=pytest.mark.long) for shop in ("own", "http")],
+        pytest.param("new", 50, marks=pytest.mark.long),
     ],
 )
 async def test_a_turn_that_is_killed_at_any_moment_is_gone_on_with_and_each_write_done_once(
@@ -53,7 +53,7 @@ async def test_a_turn_that_is_killed_at_any_moment_is_gone_on_with_and_each_writ
         await goes_on(
             chance.choice(WAYS if lanes[0].answers else OF_A_QUESTION), *scenes, any_time=True
         )
-    assert killed > count / 2
+    assert killed > count / 4
 
 
 def _seconds(lanes: list[Scene], folder: Path, deed: dict[str, str]) -> float:
