@@ -96,7 +96,8 @@ import asyncio, os, sys, time
 from agent.checkpoints import open_saver
 from agent.store import open_database
 from tests.scripted import Scripted, answering, calling
-from tests.turns import ask, decide, graph_of, results_of
+from langgraph.types import Command
+from tests.turns import ask, config_of, graph_of, own, pending, results_of
 
 url = sys.argv[1]
 REFUND = {"order_id": "B", "amount": "10", "currency": "USD", "reason": "broken"}
@@ -108,13 +109,20 @@ async def turn(model, step):
     await database.close()
     return state
 
-asking = Scripted(calling(("c1", "request_refund", REFUND)))
-asyncio.run(turn(asking, lambda graph: ask(graph, "Refund 10 USD of B")))
+async def asked(graph):
+    await ask(graph, "Refund 10 USD of B")
+    return {pause.id: own(pause, "confirm") for pause in (await pending(graph)).values()}
+
+async def confirmed(graph):  # by who may come after the other one has ended
+    await graph.ainvoke(Command(resume=yes), config_of())
+    return (await graph.aget_state(config_of())).values
+
+yes = asyncio.run(turn(Scripted(calling(("c1", "request_refund", REFUND))), asked))
 children = []
 for n in range(2):
     if not (child := os.fork()):
         time.sleep(0.05 * n)
-        state = asyncio.run(turn(Scripted(answering()), lambda graph: decide(graph, c1="confirm")))
+        state = asyncio.run(turn(Scripted(answering()), confirmed))
         os.write(1, f"{results_of(state)['1/c1']}\\n".encode())
         os._exit(0)
     children.append(child)
