@@ -144,6 +144,9 @@ def waits(end: End) -> bool:
 async def check_told(scene: Scene, end: End, before: str = "") -> None:
     """Each call has its result, and the customer reads, or has read, what the shop says."""
     effects, told = await scene.effects(), end.said.get("report", {})
+    if "Nothing waits" in end.said.get("problem", ""):  # the turn had ended, and had told it
+        assert set(effects.values()) == {1}, end
+        return
     if not told and not before:  # nothing was kept of the turn, and nothing can have been confirmed
         assert not scene.answers, end
         assert set(effects.values()) == {0}

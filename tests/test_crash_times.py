@@ -33,8 +33,8 @@ def servers() -> Iterator[list[ShopServer]]:
     ("shop", "count"),
     [
         *[pytest.param(shop, 8) for shop in ("own", "http", "new")],
-        *[pytest.param(shop, 100, marks=pytest.mark.long) for shop in ("own", "http")],
-        pytest.param("new", 50, marks=pytest.mark.long),
+        *[pytest.param(shop, 40, marks=pytest.mark.long) for shop in ("own", "http")],
+        pytest.param("new", 20, marks=pytest.mark.long),
     ],
 )
 async def test_a_turn_that_is_killed_at_any_moment_is_gone_on_with_and_each_write_done_once(

@@ -448,5 +448,6 @@ async def test_no_checkpoint_of_a_refund_refunds_again(talk: Talk) -> None:
         resumes = ({"command": {"resume": answer}} for answer in (YES, old))
         for sent in ({"input": None}, {"input": said("Refund 10 USD of B")}, *resumes):
             await talk.run(*lines, **sent, **at)
-            assert await events(talk.database) == DONE
+            told = [event for event in await events(talk.database) if event != "told_again"]
+            assert told == DONE
     assert (await talk.effects())[1] == [("B", "10")]

@@ -101,7 +101,7 @@ class Session:
         with self.database.problems():
             snapshot = await self.graph.aget_state(_config(thread))
         calls = {call["call_id"] for call in snapshot.values.get("calls", ())}
-        return bool(snapshot.next) and {each.call_id for each in decisions} <= calls
+        return bool(snapshot.values.get("round")) and {each.call_id for each in decisions} <= calls
 
     async def pending(self, thread: str) -> list[dict[str, Any]]:
         """The confirmations that the thread waits for."""
