@@ -137,12 +137,6 @@ class Ledger:
             return await self.change(record, **news)
         return await self.record(record.key) or record
 
-    async def unsettled(self, thread: str) -> list[Record]:
-        """The thread's writes of which the end was not known, each looked up once more."""
-        c = tables.actions.c
-        ends = c.state.in_(("claimed", "accepted", "unknown"))
-        return [await self.settle(r) for r in await self.records(c.thread_id == thread, ends)]
-
     async def of_call(self, thread: str, call: str) -> Record | None:
         """What the ledger has of a call, for a turn that was broken off."""
         c = tables.actions.c

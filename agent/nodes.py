@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
@@ -28,6 +29,7 @@ from agent.state import State
 from agent.turn import Errand, Turn
 from agent.wire.client import Client
 from agent.writing import Asker
+from tools.database import DatabaseProblem
 from tools.tool import Tool
 
 # Reads of one round beyond TASKS share as many as SHARED: a task costs more than most reads.
@@ -145,7 +147,8 @@ class Nodes:
         answer = self._compose(replace(material, with_person=with_person, silent=silent))
         await self.journal.of(config).end_turn(turn.number, answer)
         if self.outbox and with_person and not silent:
-            await self.outbox.deliver(_thread(config))
+            with suppress(DatabaseProblem):  # what is not delivered now, is later
+                await self.outbox.deliver(_thread(config))
         said = saying(answer["message"], turn.question_id, response.id if response else "")
         spoken = [said] if answer["message"] else []
         return Command(update=turn.ends(spoken, answer), goto=END)
@@ -204,8 +207,7 @@ class Nodes:
         return [turn.errand(group) for group in (*writes.values(), *shared)]
 
     def _writes(self, call: ToolCall) -> bool:
-        tool = self.tools.get(call["name"])
-        return tool is not None and tool.effect == "write"
+        return self.performer.writing(call["name"]) is not None
 
     def _beyond(self, call: ToolCall) -> ToolResult:
         limit = f"Only {self.settings.max_calls} calls are made in one response; this one was not."

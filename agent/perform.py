@@ -52,10 +52,14 @@ class Performer:
         """What a call seems to be about, before it is checked: for progress, nothing else."""
         return _stated_subject(call, self.tools.get(call["name"]))
 
+    def writing(self, name: str) -> Tool | None:
+        """The tool of this name, where it is one that writes."""
+        tool = self.tools.get(name)
+        return tool if tool is not None and tool.writes else None
+
     def action(self, call: ToolCall) -> str:
         """The same for calls that ask for the same write; each call's own where it is none."""
-        tool = self.tools.get(call["name"])
-        if tool is not None and tool.effect == "write":
+        if tool := self.writing(call["name"]):
             with suppress(CallError):
                 return Write(tool, dict(validated(tool, call["arguments"])), "").action
         return key_of(call)
@@ -70,7 +74,7 @@ class Performer:
                 raise CallError("unknown_tool", f"There is no tool {call['name']!r}.")
             checked = validated(tool, arguments)
             subject, arguments = _subject(tool, checked), _plain(checked)
-            if tool.effect == "write" and self.writer:
+            if tool.writes and self.writer:
                 outcome = await self.writer.write(tool, call, dict(checked), asker)
                 return _result(call, tool, subject, arguments, started, written(outcome))
             data = await self._run(tool, call, checked, asker.customer)

@@ -60,9 +60,9 @@ class Settler:
                 continue
             record = await self.ledger.settle(record)
             news = written(told(record, repeated=_is_repeated(kept.result)))
-            tool = self.performer.tools.get(kept.result["tool"])
+            tool = self.performer.writing(kept.result["tool"])
             is_old = all(kept.result.get(name) == value for name, value in news.items())
-            if tool is not None and is_old and awaits(tool, kept.result):
+            if tool and is_old and awaits(tool, kept.result):
                 continue  # where it was heard of and not told, a process was killed in between
             about = {k: v for k, v in kept.result.items() if k not in ("data", "error")}
             result = cast(ToolResult, {**about, **news, "finished_at": record.changed_at})
@@ -75,8 +75,7 @@ class Settler:
 
         A client of a server may be able to write into the state.
         """
-        tool = self.performer.tools.get(result["tool"]) if result else None
-        if not result or tool is None or tool.effect == "read" or result["status"] == "error":
+        if not result or not self.performer.writing(result["tool"]) or result["status"] == "error":
             return True
         record = await self.ledger.record(result.get("action", "")) if self.ledger else None
         about = (result["tool"], result["subject"], customer)
@@ -86,23 +85,22 @@ class Settler:
     def expect(self, turn: Turn, calls: list[ToolCall]) -> None:
         """Keeps in mind which writes of a round more will be heard of."""
         for call in calls:
-            tool, result = self.performer.tools.get(call["name"]), turn.results[key_of(call)]
-            if tool is not None and tool.effect == "write":
+            result = turn.results[key_of(call)]
+            if tool := self.performer.writing(call["name"]):
                 turn.expects(place(turn.number, call), result, awaits(tool, result))
 
     def _add_news(self, turn: Turn, where: str, result: ToolResult) -> None:
-        tool = self.performer.tools.get(result["tool"])
-        if tool is None or tool.effect == "read":
-            return
-        turn.news.append(result)
-        turn.expects(where, result, awaits(tool, result))
+        if tool := self.performer.writing(result["tool"]):
+            turn.news.append(result)
+            turn.expects(where, result, awaits(tool, result))
 
     async def _lost(
         self, call: ToolCall, turn: Turn, journal: ThreadJournal | UnkeptThread
     ) -> ToolResult:
         """What is said of a call whose round was broken off before its result was kept."""
-        tool = self.performer.tools.get(call["name"])
-        if tool is None or tool.effect == "read" or not self.ledger or not turn.customer:
+        tool = self.performer.writing(call["name"])
+        if tool is None or not self.ledger or not turn.customer:
+            tool = self.performer.tools.get(call["name"])
             return unperformed(call, tool, "not_kept", NOT_KEPT)
         assert isinstance(journal, ThreadJournal)
         where = place(turn.left_in, call)

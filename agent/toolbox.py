@@ -25,7 +25,7 @@ def toolbox(tools: Iterable[AnyTool], *, writes: bool) -> Mapping[str, Tool]:
     box: dict[str, Tool] = {}
     for each in tools:
         tool = each if isinstance(each, Tool) else adapt(each)
-        if tool.effect == "write" and not writes:
+        if tool.writes and not writes:
             raise Problem(f"{tool.name!r} writes, and there is no database that would hold it.")
         if tool.name in box:
             raise Problem(
@@ -37,7 +37,7 @@ def toolbox(tools: Iterable[AnyTool], *, writes: bool) -> Mapping[str, Tool]:
 
 def writing(box: Mapping[str, Tool]) -> dict[str, Tool]:
     """Those that write."""
-    return {name: tool for name, tool in box.items() if tool.effect == "write"}
+    return {name: tool for name, tool in box.items() if tool.writes}
 
 
 def schemas(box: Mapping[str, Tool]) -> list[dict[str, Any]]:

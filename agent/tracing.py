@@ -23,7 +23,7 @@ from agent.settings import Settings
 
 TEXTS = {"call_id", "item_id", "response_id", "tool", "status", "kind", "source", "type", "role"}
 NUMBERS = {"turn", "round", "input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"}
-KIND = re.compile(r"\w*")
+KIND = re.compile(r"\W")  # what ends the name of an exception
 FLUSH = 5.0  # seconds that the end of a command waits for what was not sent yet
 
 
@@ -42,7 +42,7 @@ class _Discreet(Client):
     """Of an error only its kind is told: a pause is one too, and its text holds the arguments."""
 
     def _hide_run_error(self, error: object) -> str:
-        return KIND.match(str(error))[0]  # type: ignore[index]
+        return KIND.split(str(error), maxsplit=1)[0]
 
 
 def flush() -> None:

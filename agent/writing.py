@@ -20,7 +20,7 @@ from agent.journal import ThreadJournal
 from agent.ledger import UNKNOWN, Ledger
 from agent.limits import Limits
 from tools.database import DatabaseProblem
-from tools.tool import Receipt, Tool
+from tools.tool import Tool
 
 NOT_CONFIRMED = "The customer did not confirm it, so it was not done."
 WITHDRAWN = "It waited for the customer's confirmation and was withdrawn. Nothing was changed."
@@ -41,9 +41,6 @@ class Asker:
     fence: str = ""
     language: str = "en"
 
-    def place(self, call: ToolCall) -> str:
-        return place(self.turn, call)
-
 
 def place(turn: int, call: ToolCall) -> str:
     """Which call of its thread it is, as the ledger names it."""
@@ -54,9 +51,7 @@ def awaits(tool: Tool, result: ToolResult) -> bool:
     """Whether more will be heard of a write: it is with staff, or not finished, or not known."""
     if result["status"] == "error":
         return result["error"]["kind"] in ("awaiting_approval", "unknown_outcome")
-    assert tool.returns is not None
-    receipt = tool.returns.model_validate(result["data"])
-    return isinstance(receipt, Receipt) and receipt.awaits
+    return tool.awaits(result["data"])
 
 
 @dataclass(frozen=True)
@@ -72,7 +67,7 @@ class Writer:
         """What the call is told. Pauses where the customer is to confirm it."""
         if asker.customer is None:
             return failed("rejected", NOT_SIGNED_IN)
-        about = (asker.customer, asker.thread, asker.place(call))
+        about = (asker.customer, asker.thread, place(asker.turn, call))
         try:
             return await self._write(Write(tool, checked, *about, fence=asker.fence), call, asker)
         except DatabaseProblem:

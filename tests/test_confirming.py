@@ -550,8 +550,8 @@ async def test_an_answer_for_a_thread_that_nobody_began_does_nothing(database: D
     model = Scripted()
     graph = graph_of(model, database=database)
     yes: Any = {"decision": "confirm", "call_id": "c1", "digest": "0"}
-    with suppress(Exception):  # LangGraph's own: there is nothing to go on with
-        await graph.ainvoke(Command(resume=yes), config_of())
+    state: Any = await graph.ainvoke(Command(resume=yes), config_of())
+    assert state["answer"]["error"]["kind"] == "empty_question"
     assert model.requests == []
     assert await ledger_of(database).records() == []
 

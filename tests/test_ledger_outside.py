@@ -152,10 +152,10 @@ async def test_what_the_shop_accepts_is_settled_when_it_is_done(database: Databa
         first = await ledger.write_once(cancelling("A-17", call="1/1/c1"))
         assert said(first) == "accepted"
         assert said(await ledger.write_once(cancelling("A-17"))) == "accepted, again"
-        assert [r.state for r in await ledger.unsettled("thread-1")] == ["accepted"]
+        assert [(await ledger.settle(r)).state for r in await ledger.records()] == ["accepted"]
         server.changes.finish()
-        assert [r.state for r in await ledger.unsettled("thread-1")] == ["done"]
-        assert await ledger.unsettled("thread-1") == []
+        assert [(await ledger.settle(r)).state for r in await ledger.records()] == ["done"]
+        assert [r.state for r in await ledger.records()] == ["done"]
         assert said(await ledger.write_once(cancelling("A-17"))) == "done, again"
         record = await ledger.of_call("thread-1", "1/1/c1")
         assert record is not None

@@ -116,6 +116,16 @@ class Tool:
     cost: Decimal | None = None
     needs_customer: bool = True
 
+    @property
+    def writes(self) -> bool:
+        return self.effect == "write"
+
+    def awaits(self, receipt: Mapping[str, Any]) -> bool:
+        """Whether more will be heard of what this receipt is for."""
+        assert self.returns is not None
+        read = self.returns.model_validate(receipt)
+        return isinstance(read, Receipt) and read.awaits
+
     def is_outside(self, ctx: Context) -> bool:
         """Whether its effect happens elsewhere than in the transaction that it is given."""
         return self.outside(ctx) if self.outside else self.find is not None

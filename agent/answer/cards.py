@@ -72,7 +72,7 @@ class Spoken:
     def _same(self, record: Record) -> str:
         """What makes two calls one in the answer: the same read. A write is always itself."""
         tool = self._tools.get(record.result["tool"])
-        if tool is not None and tool.effect == "write":
+        if tool is not None and tool.writes:
             return key_of(record.call)
         return _canonical([record.result["tool"], record.result["arguments"]])
 

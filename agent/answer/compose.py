@@ -92,7 +92,7 @@ class Composer:
             draft = drafts.wordless(draft)  # nothing here can check what it says
         speech = locale(draft.locale if draft else material.language)
         spoken = Spoken(records(material.calls, material.results), self.tools)
-        cards = _Binder(self.tools, speech, spoken, material).cards(draft, material.news)
+        cards = _Binder(self.tools, speech, spoken, material).cards(draft)
         parts = [card["text"] for card in cards]
         if draft is not None:
             opening, closing = self._free_words(draft, speech, spoken, material)
@@ -165,7 +165,7 @@ class _Binder:
         said = [self.material.question, *self.material.named, *written, *ok]
         return _squeezed(" ".join(said))
 
-    def cards(self, draft: Draft | None, news: Sequence[ToolResult]) -> list[Card]:
+    def cards(self, draft: Draft | None) -> list[Card]:
         """The news, the model's cards in its order, a default card for every other result."""
         cards: dict[str, Card] = {}
         for card in draft.cards if draft else ():
@@ -177,9 +177,8 @@ class _Binder:
         silent = draft is None and not must and not cards
         for record in rest if silent else must:
             cards[_key(record)] = self._card(record.result, "")
-        told = [f"earlier/{result['call_id']}" in cards for result in news]
-        fresh = [self._card(r, "") for r, is_told in zip(news, told, strict=True) if not is_told]
-        return [*fresh, *cards.values()]
+        news = [r for r in self.material.news if f"earlier/{r['call_id']}" not in cards]
+        return [*(self._card(result, "") for result in news), *cards.values()]
 
     def _find(self, call_id: str) -> tuple[str, ToolResult] | None:
         if record := self.spoken.find(call_id):
@@ -263,7 +262,7 @@ class _Binder:
 
 def _writes(result: ToolResult, tools: Mapping[str, Tool]) -> bool:
     tool = tools.get(result["tool"])
-    return tool is not None and tool.effect == "write"
+    return tool is not None and tool.writes
 
 
 def _status(material: Material) -> Literal["answered", "with_person", "failed"]:

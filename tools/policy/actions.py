@@ -67,7 +67,7 @@ def action_rules(tools: Iterable[Tool], file: Path = FILE) -> Mapping[str, Actio
     Raises BadDeclaration, with a sentence, for a file that cannot be read, a write tool without a
     rule, a rule for an unknown tool, and an amount that a tool does not have.
     """
-    writes = {tool.name: tool for tool in tools if tool.effect == "write"}
+    writes = {tool.name: tool for tool in tools if tool.writes}
     rules = _read(file)
     if unknown := sorted(rules.keys() - writes.keys()):
         raise _broken(file, f"there is no write tool {unknown[0]!r}")
