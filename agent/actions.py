@@ -8,6 +8,7 @@ idempotency key of a generation is derived from all of that, so whoever asks com
     claimed → done | accepted | failed | unknown
     accepted, unknown → done | failed              when the service that was asked knows more
     failed → claimed                               under the same key, where nothing was ever begun
+    failed → refused                               by staff, where their approval was broken off
 """
 
 import json

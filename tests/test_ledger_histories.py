@@ -41,7 +41,7 @@ NEXT = {
     "claimed": {"done", "accepted", "failed", "unknown"},
     "unknown": {"done", "accepted", "failed"},
     "accepted": {"done", "failed"},
-    "failed": {"claimed", "waiting"},
+    "failed": {"claimed", "waiting", "refused"},  # the last where an approval was broken off
 }
 Mood = Literal["well", "refuses", "away", "breaks before", "breaks after", "accepts"]
 THINGS = st.sampled_from(["red", "blue"])
@@ -164,6 +164,9 @@ class Histories(RuleBasedStateMachine):
         staff = Approvals(self.ledger)
         for request in self.run(staff.waiting()):
             self.run(staff.decide(request.key, approve=approve, by="sam", role="art"))
+            if request.key in {each.key for each in self.run(staff.waiting())}:  # broken off
+                assert approve
+                self.run(staff.decide(request.key, approve=False, by="kim", role="art"))
             with pytest.raises(NotDecidable):
                 self.run(staff.decide(request.key, approve=False, by="kim", role="art"))
 
@@ -197,6 +200,7 @@ class Histories(RuleBasedStateMachine):
         assert now == {record["key"]: record["state"] for record in records}
         for record in records:
             assert (record["receipt"] is not None) == (record["state"] in ("done", "accepted"))
+            assert (record["state"] != "refused") or record["decided_by"]
 
 
 @pytest.mark.parametrize(
