@@ -9,16 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
 
-from agent.approvals import Approvals
 from agent.graph import Graph
 from agent.history.langchain import check
-from agent.nodes import BrokenRound, NotYours
-from tests.ledgers import ledger_of, refunds_of
+from agent.nodes import NotYours
+from tests.ledgers import ledger_of
 from tests.scripted import Scripted, answering, calling
 from tests.turns import (
     ask,
@@ -35,35 +33,12 @@ from tests.turns import (
     results_of,
     told,
 )
+from tests.writes import CANCEL, READ, Call, effects, refund, script
 from tools.database import Database
 from tools.registry import TOOLS, WRITES
-from tools.shop.sql import SqlShop
 from tools.tool import Arguments, Context, Tool
 
 pytestmark = pytest.mark.on_both
-
-Call = tuple[str, str, dict[str, Any]]
-
-CANCEL: Call = ("c1", "cancel_order", {"order_id": "A-17", "reason": "too late"})
-READ: Call = ("c3", "get_order", {"order_id": "A"})
-
-
-def refund(
-    id_: str, order_id: str = "B", amount: str = "10", currency: str = "USD", reason: str = "broken"
-) -> Call:
-    about = {"order_id": order_id, "amount": amount, "currency": currency, "reason": reason}
-    return (id_, "request_refund", about)
-
-
-def _script(*calls: Call, answers: int = 3) -> Scripted:
-    return Scripted(calling(*calls), *[answering() for _ in range(answers)])
-
-
-async def _effects(database: Database) -> tuple[str, Any]:
-    """What the shop says: the state of order A-17, the amounts refunded for order B."""
-    order = await SqlShop(database).order("A-17")
-    assert order is not None
-    return order.status, [float(row["amount"]) for row in await refunds_of(database, "B")]
 
 
 @pytest.mark.parametrize("together", [True, False], ids=["together", "one after the other"])
@@ -73,10 +48,10 @@ async def test_one_is_confirmed_and_the_other_rejected(
     yes: str, order: Sequence[str], together: bool, database: Database
 ) -> None:
     runs: list[str] = []
-    model = _script(CANCEL, refund("c2"), READ)
+    model = script(CANCEL, refund("c2"), READ)
     graph = graph_of(model, tools=counting([*TOOLS, *WRITES], runs), database=database)
     await graph.ainvoke(question("Cancel A-17, refund B, and A?"), config_of())
-    assert await _effects(database) == ("confirmed", [])
+    assert await effects(database) == ("confirmed", [])
     decisions = {id_: "confirm" if id_ == yes else "reject" for id_ in order}
     for step in [decisions] if together else [{id_: word} for id_, word in decisions.items()]:
         state = await decide(graph, **step)
@@ -86,7 +61,7 @@ async def test_one_is_confirmed_and_the_other_rejected(
         "1/c3": ("A", "ok"),
     }
     done = ("cancelled", []) if yes == "c1" else ("confirmed", [10])
-    assert await _effects(database) == done
+    assert await effects(database) == done
     assert sorted(runs) == sorted([yes, "c3"])  # the read is not made again, nor the rejected one
     assert [id_ for id_, _ in told(model.last)] == ["c1", "c2", "c3"]
     assert len(cards_of(state)) == 3
@@ -113,32 +88,32 @@ UNCLEAR: dict[str, Any] = {
 async def test_an_unclear_answer_changes_nothing_and_is_asked_again(
     answer: Any, database: Database
 ) -> None:
-    graph = graph_of(_script(CANCEL, refund("c2")), database=database)
+    graph = graph_of(script(CANCEL, refund("c2")), database=database)
     await graph.ainvoke(question("Cancel A-17 and refund B"), config_of())
     await decide(graph, c1=answer)
-    assert await _effects(database) == ("confirmed", [])
+    assert await effects(database) == ("confirmed", [])
     pauses = await pending(graph)
     assert set(pauses) == {"c1", "c2"}
     assert pauses["c1"].value["problem"]
     state = await decide(graph, c1="confirm", c2="confirm")
-    assert await _effects(database) == ("cancelled", [10])
+    assert await effects(database) == ("cancelled", [10])
     assert state["answer"]["status"] == "answered"
 
 
 @pytest.mark.parametrize("answer", [None, {}, {"0" * 32: {"decision": "confirm"}}, "yes"], ids=str)
 async def test_an_answer_that_names_no_pause_leaves_both(answer: Any, database: Database) -> None:
-    graph = graph_of(_script(CANCEL, refund("c2")), database=database)
+    graph = graph_of(script(CANCEL, refund("c2")), database=database)
     await graph.ainvoke(question("Cancel A-17 and refund B"), config_of())
     with suppress(RuntimeError, UnboundLocalError):  # LangGraph's own refusals
         await graph.ainvoke(Command(resume=answer), config_of())
     assert set(await pending(graph)) == {"c1", "c2"}
-    assert await _effects(database) == ("confirmed", [])
+    assert await effects(database) == ("confirmed", [])
 
 
 async def test_an_answer_for_another_call_or_other_arguments_does_not_count(
     database: Database,
 ) -> None:
-    graph = graph_of(_script(CANCEL, refund("c2")), database=database)
+    graph = graph_of(script(CANCEL, refund("c2")), database=database)
     await graph.ainvoke(question("Cancel A-17 and refund B"), config_of())
     pauses = await pending(graph)
     swapped = {
@@ -147,7 +122,7 @@ async def test_an_answer_for_another_call_or_other_arguments_does_not_count(
     }
     await decide(graph, **swapped)
     assert set(await pending(graph)) == {"c1", "c2"}
-    assert await _effects(database) == ("confirmed", [])
+    assert await effects(database) == ("confirmed", [])
 
 
 @pytest.mark.parametrize(
@@ -162,13 +137,13 @@ async def test_an_answer_for_another_call_or_other_arguments_does_not_count(
 async def test_with_one_pending_the_answer_of_an_inbox_counts(
     answer: Any, kind: str, database: Database
 ) -> None:
-    model = _script(refund("c2"))
+    model = script(refund("c2"))
     graph = graph_of(model, database=database)
     await graph.ainvoke(question("Refund B"), config_of())
     await graph.ainvoke(Command(resume=answer), config_of())
     state = (await graph.aget_state(config_of())).values
     assert results_of(state) == {"1/c2": ("B", kind)}
-    assert (await _effects(database))[1] == ([10] if kind == "ok" else [])
+    assert (await effects(database))[1] == ([10] if kind == "ok" else [])
     if kind == "rejected":
         assert "not now" in told(model.last)[0][1]["error"]["message"]
 
@@ -178,7 +153,7 @@ async def test_an_answer_counts_for_one_question(database: Database) -> None:
     await graph.ainvoke(question("Refund B"), config_of())
     await graph.ainvoke(Command(resume={"type": "approve"}), config_of())
     assert set(await pending(graph)) == {"c1"}
-    assert await _effects(database) == ("confirmed", [10])
+    assert await effects(database) == ("confirmed", [10])
 
 
 async def _asked(graph: Graph) -> None:
@@ -209,7 +184,7 @@ async def test_an_answer_that_names_no_pause_is_for_no_question_that_was_not_put
     """A run was broken off when one of two questions was put; then its answer comes."""
     gates = {name: asyncio.Event() for name in ("cancel_order", "request_refund")}
     tools = [*TOOLS, *_waiting(gates)]
-    graph = graph_of(_script(CANCEL, refund("c2")), tools=tools, database=database)
+    graph = graph_of(script(CANCEL, refund("c2")), tools=tools, database=database)
     gates["cancel_order"].set()
     turn = asyncio.create_task(graph.ainvoke(question("Both"), config_of()))
     await _asked(graph)
@@ -222,11 +197,11 @@ async def test_an_answer_that_names_no_pause_is_for_no_question_that_was_not_put
         asyncio.get_running_loop().call_later(0.2, gate.set)
     await graph.ainvoke(Command(resume={"type": "approve"}), config_of())
     await graph.ainvoke(None, config_of())  # what LangGraph keeps of the answer is for nobody else
-    assert await _effects(database) == ("confirmed", [])
+    assert await effects(database) == ("confirmed", [])
 
 
 async def test_a_pause_asks_in_the_form_of_inbox_interfaces(database: Database) -> None:
-    graph = graph_of(_script(refund("c2")), database=database)
+    graph = graph_of(script(refund("c2")), database=database)
     await graph.ainvoke(question("Erstatten? Refund B"), config_of())
     asked = (await pending(graph))["c2"].value
     arguments = {"order_id": "B", "amount": "10", "currency": "USD", "reason": "broken"}
@@ -246,23 +221,23 @@ async def test_a_confirmation_waits_over_a_restart_and_counts_once(
 ) -> None:
     file = str(tmp_path / "threads.db")
     async with AsyncSqliteSaver.from_conn_string(file) as saver:
-        graph = graph_of(_script(refund("c2")), checkpointer=saver, database=database)
+        graph = graph_of(script(refund("c2")), checkpointer=saver, database=database)
         await graph.ainvoke(question("Refund B"), config_of())
     async with AsyncSqliteSaver.from_conn_string(file) as saver:
-        graph = graph_of(_script(answers=1), checkpointer=saver, database=database)
+        graph = graph_of(script(answers=1), checkpointer=saver, database=database)
         again = graph_of(Scripted(answering()), checkpointer=saver, database=database)
         answer: Any = {p.id: own(p, "confirm") for p in (await pending(again)).values()}
         await again.ainvoke(Command(resume=answer), config_of())
         for _ in range(2):
             await graph.ainvoke(Command(resume=answer), config_of())
             assert (await graph.aget_state(config_of())).next == ()
-        assert (await _effects(database))[1] == [10]
+        assert (await effects(database))[1] == [10]
 
 
 @pytest.mark.parametrize("at_large", [True, False], ids=["names no pause", "by id"])
 async def test_nobody_confirms_for_another_customer(at_large: bool, database: Database) -> None:
     saver = InMemorySaver()
-    model = _script(refund("c2"))
+    model = script(refund("c2"))
     owner = graph_of(model, checkpointer=saver, database=database)
     stranger = graph_of(model, checkpointer=saver, customer="C-1002", database=database)
     await owner.ainvoke(question("Refund B"), config_of())
@@ -271,10 +246,10 @@ async def test_nobody_confirms_for_another_customer(at_large: bool, database: Da
     with pytest.raises(NotYours):
         await stranger.ainvoke(Command(resume=yes if at_large else {pause.id: yes}), config_of())
     await owner.ainvoke(None, config_of())  # goes on with what LangGraph may have kept of it
-    assert (await _effects(database))[1] == []
+    assert (await effects(database))[1] == []
     if not at_large:
         await decide(owner, c2="confirm")
-        assert (await _effects(database))[1] == [10]
+        assert (await effects(database))[1] == [10]
 
 
 EQUAL = {
@@ -291,7 +266,7 @@ EQUAL = {
 async def test_two_equal_writes_of_a_response_are_asked_and_done_once(
     word: str, arguments: dict[str, Any], database: Database
 ) -> None:
-    model = _script(refund("c2"), ("c4", "request_refund", arguments))
+    model = script(refund("c2"), ("c4", "request_refund", arguments))
     graph = graph_of(model, database=database)
     await graph.ainvoke(question("Refund B"), config_of())
     [(asked, _)] = (await pending(graph)).items()
@@ -299,7 +274,7 @@ async def test_two_equal_writes_of_a_response_are_asked_and_done_once(
     kinds = {kind for _, kind in results_of(state).values()}
     assert kinds == ({"ok"} if word == "confirm" else {"rejected"})
     assert [id_ for id_, _ in told(model.last)] == ["c2", "c4"]
-    assert (await _effects(database))[1] == ([10] if word == "confirm" else [])
+    assert (await effects(database))[1] == ([10] if word == "confirm" else [])
 
 
 async def test_the_same_asked_again_gets_the_first_receipt_and_on_purpose_it_is_asked_anew(
@@ -315,13 +290,13 @@ async def test_the_same_asked_again_gets_the_first_receipt_and_on_purpose_it_is_
     assert not await pending(graph)
     assert second["results"]["1/c1"]["data"]["repeated"] is True
     assert "asked for before" in second["answer"]["message"]
-    assert (await _effects(database))[1] == [10]
+    assert (await effects(database))[1] == [10]
     await graph.ainvoke(question("I mean another 10 USD of B"), config_of())
     [pause] = (await pending(graph)).values()
     assert pause.value["receipt"]["state"] == "done"
     assert "once more" in pause.value["action_requests"][0]["description"]
     await decide(graph, c2="confirm")
-    assert (await _effects(database))[1] == [10, 10]
+    assert (await effects(database))[1] == [10, 10]
 
 
 async def test_a_model_that_repeats_a_refund_round_after_round_makes_one(
@@ -333,137 +308,14 @@ async def test_a_model_that_repeats_a_refund_round_after_round_makes_one(
     state = await decide(graph, c1="confirm")
     assert state["answer"]["status"] == "answered"
     assert len(state["results"]) == 12
-    assert (await _effects(database))[1] == [10]
+    assert (await effects(database))[1] == [10]
     check(state["messages"][:-1])
-
-
-async def test_a_new_message_withdraws_what_waits_and_says_so(database: Database) -> None:
-    model = Scripted(
-        calling(CANCEL, refund("c2"), READ), answering(opening="Hello."), answering(opening="Hi.")
-    )
-    graph = graph_of(model, database=database)
-    await graph.ainvoke(question("Cancel A-17, refund B, and A?"), config_of())
-    state = await ask(graph, "hello?")
-    assert await _effects(database) == ("confirmed", [])
-    kinds = [(id_, output["error"]["kind"]) for id_, output in told(model.last)]
-    assert kinds == [("c1", "not_executed"), ("c2", "not_executed"), ("c3", "not_kept")]
-    assert state["answer"]["message"].count("withdrawn") == 2
-    check(model.last)
-    assert not await pending(graph)
-    later = await ask(graph, "And now?")
-    assert "withdrawn" not in later["answer"]["message"]
-    events = await ledger_of(database).events()
-    assert [event["event"] for event in events] == ["withdrawn", "withdrawn"]
-
-
-async def test_what_was_withdrawn_is_said_also_where_the_new_turn_makes_calls(
-    database: Database,
-) -> None:
-    model = Scripted(calling(refund("c2")), calling(READ), answering(), answering(opening="Hi."))
-    graph = graph_of(model, database=database)
-    await graph.ainvoke(question("Refund B"), config_of())
-    assert (await ask(graph, " "))["answer"]["error"]["kind"] == "empty_question"
-    state = await ask(graph, "Where is A?")
-    assert state["answer"]["message"].count("withdrawn") == 1
-    assert [card["subject"] for card in state["answer"]["cards"]] == ["B", "A"]
-    assert "withdrawn" not in (await ask(graph, "Thanks"))["answer"]["message"]
-
-
-async def test_what_was_confirmed_before_the_message_is_told_as_done(database: Database) -> None:
-    model = Scripted(calling(CANCEL, refund("c2")), answering(opening="Hello."))
-    graph = graph_of(model, database=database)
-    await graph.ainvoke(question("Cancel A-17 and refund B"), config_of())
-    await decide(graph, c1="confirm")
-    state = await ask(graph, "hello?")
-    assert await _effects(database) == ("cancelled", [])
-    assert [output["status"] for _, output in told(model.last)] == ["ok", "error"]
-    texts = [card["text"] for card in state["answer"]["cards"]]
-    assert texts[0] == "Cancellation of order A-17: done."
-
-
-async def test_a_write_that_was_done_before_its_turn_broke_off_is_told_by_the_next(
-    database: Database,
-) -> None:
-    model = Scripted(calling(CANCEL), ConnectionError("down"), answering(opening="Hello."))
-    graph = graph_of(model, database=database)
-    await graph.ainvoke(question("Cancel A-17"), config_of())
-    pauses = await pending(graph)
-    answer: Any = {pauses["c1"].id: own(pauses["c1"], "confirm")}
-    await graph.ainvoke(Command(resume=answer), config_of(), interrupt_after=["call"])
-    state = await ask(graph, "hello?")
-    assert "Cancellation of order A-17: done." in state["answer"]["message"]
-
-
-LARGE = refund("c5", "A-18", "120", "EUR")
-
-
-async def _awaiting(database: Database, *lines: Any) -> tuple[Any, Scripted, Approvals, str]:
-    """A refund that the customer has confirmed and that waits for staff."""
-    model = Scripted(calling(LARGE), answering(), *lines)
-    graph = graph_of(model, database=database)
-    await graph.ainvoke(question("Refund 120 EUR of A-18"), config_of())
-    state = await decide(graph, c5="confirm")
-    assert results_of(state) == {"1/c5": ("A-18", "awaiting_approval")}
-    assert "not done yet" in state["answer"]["message"]
-    approvals = Approvals(ledger_of(database))
-    [record] = await approvals.waiting()
-    return graph, model, approvals, record.key
-
-
-@pytest.mark.parametrize("approve", [True, False], ids=["approved", "refused"])
-async def test_the_turn_after_a_decision_of_staff_tells_of_it(
-    approve: bool, database: Database
-) -> None:
-    lines = [answering(opening="Hello."), answering(opening="Hello."), answering(opening="Hello.")]
-    graph, model, approvals, key = await _awaiting(database, *lines)
-    waiting = await ask(graph, "hello?")
-    assert waiting["answer"]["message"] == "Hello."
-    await approvals.decide(key, approve=approve, by="sam")
-    state = await ask(graph, "And my refund for A-18?")
-    [(id_, output)] = told(model.last)
-    assert (id_, output["status"]) == ("c5", "ok" if approve else "error")
-    [card] = state["answer"]["cards"]
-    assert card["call_id"] == "c5"
-    assert ("not done" in card["text"]) is not approve
-    check(model.last)
-    assert (await ask(graph, "Thanks"))["answer"]["message"] == "Hello."
-    assert len(await refunds_of(database, "A-18")) == approve
-
-
-async def test_a_decision_of_staff_is_told_also_after_a_process_was_killed_while_telling(
-    database: Database,
-) -> None:
-    graph, _, approvals, key = await _awaiting(database, answering(), answering())
-    await approvals.decide(key, approve=True, by="sam")
-    before = (await graph.aget_state(config_of())).config
-    await ask(graph, "And my refund for A-18?")
-    state: Any = await graph.ainvoke(question("And my refund?"), before)  # as if that had not been
-    assert "Refund of €120.00 for order A-18: done." in state["answer"]["message"]
-
-
-async def test_an_approval_that_nobody_gave_in_time_is_told_as_not_done(
-    database: Database,
-) -> None:
-    graph, model, approvals, key = await _awaiting(database, answering(opening="Hello."))
-    record = await approvals.ledger.record(key)
-    assert record is not None
-    await approvals.ledger.change(record, until="2000-01-01T00:00:00+00:00")
-    state = await ask(graph, "And my refund for A-18?")
-    assert told(model.last)[0][1]["error"]["kind"] == "not_executed"
-    assert "not done" in state["answer"]["message"]
-
-
-async def test_a_customer_asks_twice_for_what_waits_for_staff(database: Database) -> None:
-    graph, _, approvals, _ = await _awaiting(database, calling(LARGE), answering())
-    state = await ask(graph, "Refund 120 EUR of A-18!")
-    assert results_of(state) == {"1/c5": ("A-18", "awaiting_approval")}
-    assert len(await approvals.waiting()) == 1
 
 
 async def test_what_the_shop_would_refuse_is_never_asked(database: Database) -> None:
     delivered: Call = ("c1", "cancel_order", {"order_id": "B-21", "reason": "late"})
     foreign: Call = ("c2", "cancel_order", {"order_id": "00123", "reason": "late"})
-    graph = graph_of(_script(delivered, foreign, refund("c4", amount="900")), database=database)
+    graph = graph_of(script(delivered, foreign, refund("c4", amount="900")), database=database)
     state = await ask(graph, "Cancel B-21 and 00123, and refund 900 of B")
     assert not await pending(graph)
     kinds = {key: kind for key, (_, kind) in results_of(state).items()}
@@ -473,77 +325,50 @@ async def test_what_the_shop_would_refuse_is_never_asked(database: Database) -> 
 async def test_a_write_needs_somebody_signed_in_and_a_thread_that_is_kept(
     database: Database,
 ) -> None:
-    unsigned = graph_of(_script(CANCEL), database=database, identity=lambda _: None)
+    unsigned = graph_of(script(CANCEL), database=database, identity=lambda _: None)
     state = await ask(unsigned, "Cancel A-17")
     assert results_of(state) == {"1/c1": ("A-17", "rejected")}
-    graph = graph_of(_script(CANCEL), database=database, checkpointer=None)
+    graph = graph_of(script(CANCEL), database=database, checkpointer=None)
     state = await graph.ainvoke(question("Cancel A-17"))
     assert results_of(state) == {"1/c1": ("A-17", "not_executed")}
-    assert await _effects(database) == ("confirmed", [])
-
-
-async def test_a_thread_with_a_person_is_silent_until_it_is_given_back(
-    database: Database,
-) -> None:
-    hand_over: Call = ("c1", "escalate_to_human", {"summary": "Wants to talk about A."})
-    model = Scripted(calling(hand_over, READ), answering(), answering(opening="Hello again."))
-    graph = graph_of(model, database=database)
-    state = await ask(graph, "I want a person. And where is A?")
-    assert state["answer"]["status"] == "with_person"
-    assert "A member of our staff" in state["answer"]["message"]
-    assert [id_ for id_, _ in told(model.last)] == ["c1", "c3"]
-    asked = len(model.requests)
-    for text in ("Are you there?", "Hello?"):
-        silent = await ask(graph, text)
-        assert (silent["answer"]["status"], silent["answer"]["message"]) == ("with_person", "")
-        assert silent["messages"][-1].text == text
-    assert len(model.requests) == asked
-    ledger = ledger_of(database)
-    desk: Any = ledger.tools.desk
-    assert await desk.give_back("thread-1", by="sam", note="Sent a new lamp.")
-    back = await ask(graph, "Thanks!")
-    assert back["answer"]["status"] == "answered"
-    [output] = [output for id_, output in told(model.last) if id_ == "c1"]
-    assert output["data"]["note"] == "Sent a new lamp."
-    assert output["data"]["status"] == "given_back"
-    check(model.last)
+    assert await effects(database) == ("confirmed", [])
 
 
 async def test_two_turns_at_once_write_once_and_the_older_writes_no_more(
     database: Database,
 ) -> None:
     saver = InMemorySaver()
-    older = graph_of(_script(refund("c1")), checkpointer=saver, database=database)
+    older = graph_of(script(refund("c1")), checkpointer=saver, database=database)
     await older.ainvoke(question("Refund 10 USD of B"), config_of())
     answer: Any = {p.id: own(p, "confirm") for p in (await pending(older)).values()}
     before = (await older.aget_state(config_of())).config
     newer = graph_of(Scripted(answering(opening="Hi.")), checkpointer=saver, database=database)
     await ask(newer, "hello?")
     await older.ainvoke(Command(resume=answer), before)  # from the checkpoint that was left behind
-    assert (await _effects(database))[1] == []
+    assert (await effects(database))[1] == []
 
 
 async def test_the_same_answer_given_by_many_at_once_is_carried_out_once(
     database: Database,
 ) -> None:
-    graph = graph_of(_script(refund("c1"), answers=10), database=database)
+    graph = graph_of(script(refund("c1"), answers=10), database=database)
     await graph.ainvoke(question("Refund 10 USD of B"), config_of())
     answer: Any = {p.id: own(p, "confirm") for p in (await pending(graph)).values()}
     runs = [graph.ainvoke(Command(resume=answer), config_of()) for _ in range(5)]
     await asyncio.gather(*runs, return_exceptions=True)
-    assert (await _effects(database))[1] == [10]
+    assert (await effects(database))[1] == [10]
 
 
 async def test_every_checkpoint_of_a_refund_told_again_leaves_one_refund(
     database: Database,
 ) -> None:
-    graph = graph_of(_script(refund("c1"), answers=40), database=database)
+    graph = graph_of(script(refund("c1"), answers=40), database=database)
     await graph.ainvoke(question("Refund 10 USD of B"), config_of())
     await decide(graph, c1="confirm")
     history = [snapshot async for snapshot in graph.aget_state_history(config_of())]
     for snapshot in history:
         await graph.ainvoke(None, snapshot.config)
-        assert (await _effects(database))[1] == [10]
+        assert (await effects(database))[1] == [10]
 
 
 async def test_an_answer_for_a_thread_that_nobody_began_does_nothing(database: Database) -> None:
@@ -557,7 +382,7 @@ async def test_an_answer_for_a_thread_that_nobody_began_does_nothing(database: D
 
 
 async def test_what_stands_before_the_pause_leaves_no_trace(database: Database) -> None:
-    graph = graph_of(_script(CANCEL, refund("c2")), database=database)
+    graph = graph_of(script(CANCEL, refund("c2")), database=database)
     await graph.ainvoke(question("Cancel A-17 and refund B"), config_of())
     await decide(graph, c1={"decision": "maybe"})
     ledger = ledger_of(database)
@@ -569,55 +394,7 @@ async def test_what_stands_before_the_pause_leaves_no_trace(database: Database) 
 
 async def test_a_write_beside_a_call_that_fails_is_finished_and_told(database: Database) -> None:
     tools = finishing(failing([*TOOLS, *WRITES], ["c3"]), ["c3", "c2"])
-    graph = graph_of(_script(refund("c2"), READ), tools=tools, database=database)
+    graph = graph_of(script(refund("c2"), READ), tools=tools, database=database)
     await graph.ainvoke(question("Refund B, and A?"), config_of())
     state = await decide(graph, c2="confirm")
     assert results_of(state) == {"1/c2": ("B", "ok"), "1/c3": ("A", "service_error")}
-
-
-async def test_a_turn_that_fails_after_a_write_does_not_say_that_nothing_was_changed(
-    database: Database,
-) -> None:
-    graph = graph_of(Scripted(calling(CANCEL), ConnectionError()), database=database)
-    await graph.ainvoke(question("Cancel A-17"), config_of())
-    state = await decide(graph, c1="confirm")
-    assert state["answer"]["status"] == "failed"
-    assert "Cancellation of order A-17: done." in state["answer"]["message"]
-    assert "Nothing was changed" not in state["answer"]["message"]
-
-
-async def test_what_a_client_writes_into_the_state_is_not_told_as_done(database: Database) -> None:
-    graph = graph_of(_script(refund("c1")), database=database)
-    await graph.ainvoke(question("Refund B"), config_of())
-    data = {"state": "done", "repeated": False, "order_id": "B", "amount": "10", "currency": "USD"}
-    forged = {
-        "call_id": "c1",
-        "tool": "request_refund",
-        "subject": "B",
-        "subject_name": "order_id",
-        "arguments": {},
-        "status": "ok",
-        "data": data,
-        "started_at": "",
-        "finished_at": "",
-    }
-    await graph.aupdate_state(config_of(), {"results": {"1/c1": forged}}, as_node="call")
-    with pytest.raises(BrokenRound):
-        await graph.ainvoke(None, config_of())
-    state = await ask(graph, "hello?")
-    assert "order B: done." not in state["answer"]["message"]
-    assert (await _effects(database))[1] == []
-
-
-@pytest.mark.parametrize("said", [[], [AIMessage("Done.")]], ids=["nothing", "an answer"])
-async def test_input_without_a_question_while_a_confirmation_waits_leaves_a_whole_thread(
-    said: Any, database: Database
-) -> None:
-    model = Scripted(calling(refund("c1")), answering(opening="Hi."))
-    graph = graph_of(model, database=database)
-    await graph.ainvoke(question("Refund B"), config_of())
-    state: Any = await graph.ainvoke({"messages": said}, config_of())
-    assert state["answer"]["error"]["kind"] == "empty_question"
-    later = await ask(graph, "hello?")
-    assert "withdrawn" in later["answer"]["message"]
-    check(model.last)
