@@ -70,7 +70,8 @@ async def ask(
     except BrokenHistory as broken:
         raise TurnFailed("broken_history", str(broken)) from None
     for tried in range(TRIES):
-        await asyncio.sleep(BACK_OFF * (2**tried - 1))
+        if tried:
+            await asyncio.sleep(BACK_OFF * (2**tried - 1))
         try:
             message = await client.respond(history, config)
             return _admitted(message, round)

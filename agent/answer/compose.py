@@ -112,8 +112,10 @@ class Composer:
     def _free_words(
         self, draft: Draft, speech: Locale, spoken: Spoken, material: Material
     ) -> tuple[list[str], list[str]]:
-        check = self._check(speech, material, spoken, [card.call_id for card in draft.cards])
         opening, closing = clean(draft.opening), clean(draft.closing)
+        if not opening and not closing:
+            return [], []
+        check = self._check(speech, material, spoken, [card.call_id for card in draft.cards])
         return _allowed(opening, check), _allowed(closing, check)
 
     def _prose(self, text: str, speech: Locale, material: Material) -> list[str]:

@@ -21,7 +21,14 @@ from agent.wire import errors, ids, outgoing
 from agent.wire.assemble import StreamInterrupted
 from agent.wire.connect import connect
 from agent.wire.errors import ModelUnavailable
-from agent.wire.request import Request, is_openai, speaks_messages, speaks_responses, takes_schema
+from agent.wire.request import (
+    Bound,
+    Request,
+    is_openai,
+    speaks_messages,
+    speaks_responses,
+    takes_schema,
+)
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +74,7 @@ class ModelClient:
             strict=takes_schema(model) and settings.answer_format == "strict",
             chained=bool(chained) and getattr(model, "store", None) is not False,
         )
+        self._bound: dict[Way, Bound] = {}
 
     async def respond(self, messages: Sequence[AnyMessage], config: RunnableConfig) -> AIMessage:
         way = self._way
@@ -101,15 +109,20 @@ class ModelClient:
     async def _ask(
         self, way: Way, messages: Sequence[AnyMessage], config: RunnableConfig
     ) -> AIMessage:
-        model = self._model
-        if getattr(model, "use_previous_response_id", False) and not way.chained:
-            model = model.model_copy(update={"use_previous_response_id": False})
-        bound, system = replace(self._request, strict=way.strict).bound(model)
+        bound, system = self._bound.get(way) or self._bind(way)
         fitting = self._fitting(messages, way)
         # `nostream` keeps the model's raw text out of the message stream that people see.
         quiet: RunnableConfig = {**config, "tags": [*(config.get("tags") or ()), "nostream"]}
         response = await whole(bound.astream([*system, *fitting], quiet))
         return ids.with_own(response, ids.meant(messages, fitting))
+
+    def _bind(self, way: Way) -> Bound:
+        """What is the same in each request that goes out this way, made once."""
+        model = self._model
+        if getattr(model, "use_previous_response_id", False) and not way.chained:
+            model = model.model_copy(update={"use_previous_response_id": False})
+        self._bound[way] = replace(self._request, strict=way.strict).bound(model)
+        return self._bound[way]
 
     def _fitting(self, messages: Sequence[AnyMessage], way: Way) -> Sequence[AnyMessage]:
         """As this model's protocol takes it."""

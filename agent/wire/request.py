@@ -11,6 +11,8 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import SystemMessage
 from langchain_core.runnables import Runnable
 
+Bound = tuple[Runnable[Any, Any], list[SystemMessage]]
+
 PROSE = "Answer with one JSON object that fits this JSON schema, without any text around it:"
 
 
@@ -26,7 +28,7 @@ class Request:
     answer: dict[str, Any] | None = None
     strict: bool = True
 
-    def bound(self, model: BaseChatModel) -> tuple[Runnable[Any, Any], list[SystemMessage]]:
+    def bound(self, model: BaseChatModel) -> Bound:
         """The model with all that goes with each request, and what stands before the messages."""
         options: dict[str, Any] = {}
         if self.answer and self.strict and takes_schema(model):

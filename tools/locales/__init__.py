@@ -98,6 +98,8 @@ def plainly(text: str) -> str:
 
 def unmarked(text: str) -> str:
     """Text without its accents: people leave them out."""
+    if text.isascii():
+        return text
     return "".join(c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
 
 
@@ -116,18 +118,24 @@ def _language(name: str) -> str:
 
 def guess(text: str) -> str | None:
     """The language that a text seems to be in, by what each file says of its own; None: no idea."""
-    scores = {name: _score(text, _read(name).get("guess", {})) for name in sorted(available())}
+    plain = plainly(text)
+    words = set(re.findall(r"\w+", unmarked(plain)))
+    scores = {name: _score(plain, words, name) for name in sorted(available())}
     best = max(scores, key=lambda name: (scores[name], name == DEFAULT))
     return best if scores[best] else None
 
 
-def _score(text: str, signs: dict[str, Any]) -> int:
-    plain = plainly(text)
+def _score(plain: str, words: set[str], language: str) -> int:
+    signs = _read(language).get("guess", {})
     if any(c in signs.get("never", "") for c in plain):
         return 0
     letters = re.findall(f"[{signs['letters']}]", plain) if signs.get("letters") else []
-    words = set(map(unmarked, signs.get("words", ())))
-    return len(letters) + len(words & set(re.findall(r"\w+", unmarked(plain))))
+    return len(letters) + len(words & _own_words(language))
+
+
+@cache
+def _own_words(language: str) -> set[str]:
+    return set(map(unmarked, _read(language).get("guess", {}).get("words", ())))
 
 
 @cache
