@@ -42,12 +42,11 @@ class Response:
 
     @property
     def text(self) -> str:
-        refusals = [
+        return self.message.text or " ".join(
             str(block["refusal"])
             for block in self.message.content
             if isinstance(block, dict) and isinstance(block.get("refusal"), str)
-        ]
-        return self.message.text or " ".join(refusals)
+        )
 
 
 def _admitted(message: AIMessage, round: int) -> Response:

@@ -6,7 +6,7 @@ may stop a whole run passes through: a pause of the graph, and the cancelling of
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -95,8 +95,8 @@ class Performer:
         context = self._context(tool, customer)
         arguments = dict(checked)
         async with self.limits.of(tool):
-            task = asyncio.create_task(held(tool.run(context, arguments, call["call_id"])))
-            data = await _outcome(task, tool.timeout or self.timeout, tool.name)
+            running = tool.run(context, arguments, call["call_id"])
+            data = await _outcome(running, tool.timeout or self.timeout, tool.name)
         if not is_plain(data):
             raise CallError("service_error", "The service answered with more than can be kept.")
         return data
@@ -109,12 +109,17 @@ class Performer:
         return Context(customer=customer, shop=CustomerShop(self.shop, customer))
 
 
-async def _outcome(task: "asyncio.Future[Any]", seconds: float, name: str) -> Any:
-    """Waits for a tool's own task, so that a tool that cancels itself cannot cancel the turn."""
+async def _outcome(running: Awaitable[Any], seconds: float, name: str) -> Any:
+    """Gives a tool a task of its own, so that one that cancels itself cannot cancel the turn."""
+    loop = asyncio.get_running_loop()
+    over = loop.create_future()  # `asyncio.wait` for one task, at a third of its price
+    task = loop.create_task(_told(running, over))
+    timer = loop.call_later(seconds, _end, over)
     try:
-        await _done(task, seconds)
+        await over
         in_time = task.done()
     finally:
+        timer.cancel()
         task.cancel()  # nothing happens to a task that is done
     if not in_time:
         task.add_done_callback(_forget)
@@ -132,21 +137,17 @@ async def _outcome(task: "asyncio.Future[Any]", seconds: float, name: str) -> An
         raise CallError("service_error", "The service failed.") from None
 
 
-async def _done(task: "asyncio.Future[Any]", seconds: float) -> None:
-    """Until a task is done or the time is up: `asyncio.wait` for one task, at half its price."""
-    loop = asyncio.get_running_loop()
-    over = loop.create_future()
-
-    def end(_: object = None) -> None:
-        if not over.done():
-            over.set_result(None)
-
-    task.add_done_callback(end)
-    timer = loop.call_later(seconds, end)
+async def _told(running: Awaitable[Any], over: "asyncio.Future[None]") -> Any:
+    """Says that it is over as the last thing that it does: whoever waits goes on after it."""
     try:
-        await over
+        return await held(running)
     finally:
-        timer.cancel()
+        _end(over)
+
+
+def _end(over: "asyncio.Future[None]") -> None:
+    if not over.done():
+        over.set_result(None)
 
 
 def _forget(task: "asyncio.Future[Any]") -> None:

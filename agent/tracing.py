@@ -56,8 +56,11 @@ def flush() -> None:
 def call_run(
     call: ToolCall, turn: int, known: bool
 ) -> AbstractAsyncContextManager[dict[str, ToolResult]]:
-    """The run of one call. Its result is put into the dictionary under "result"."""
-    return _traced(call, turn, known) if tracing_is_enabled() else nullcontext({})
+    """The run of one call. Its result is put into the dictionary under "result".
+
+    A step that is traced has a run of its own already: that is cheaper to ask than the settings.
+    """
+    return _traced(call, turn, known) if get_current_run_tree() else nullcontext({})
 
 
 @asynccontextmanager
@@ -82,7 +85,7 @@ async def _traced(call: ToolCall, turn: int, known: bool) -> AsyncIterator[dict[
 
 def note(**metadata: object) -> None:
     """Adds metadata to the run of the step that is running."""
-    if tracing_is_enabled() and (run := get_current_run_tree()):
+    if run := get_current_run_tree():
         run.add_metadata(metadata)
 
 

@@ -126,16 +126,18 @@ def guess(text: str) -> str | None:
 
 
 def _score(plain: str, words: set[str], language: str) -> int:
-    signs = _read(language).get("guess", {})
-    if any(c in signs.get("never", "") for c in plain):
+    own, letters, never = _signs(language)
+    if not never.isdisjoint(plain):
         return 0
-    letters = re.findall(f"[{signs['letters']}]", plain) if signs.get("letters") else []
-    return len(letters) + len(words & _own_words(language))
+    return len(words & own) + (len(letters.findall(plain)) if letters else 0)
 
 
 @cache
-def _own_words(language: str) -> set[str]:
-    return set(map(unmarked, _read(language).get("guess", {}).get("words", ())))
+def _signs(language: str) -> tuple[set[str], re.Pattern[str] | None, set[str]]:
+    """Words and letters of a language, and letters that it never has."""
+    signs = _read(language).get("guess", {})
+    letters = re.compile(f"[{signs['letters']}]") if signs.get("letters") else None
+    return set(map(unmarked, signs.get("words", ()))), letters, set(signs.get("never", ""))
 
 
 @cache
