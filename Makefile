@@ -41,6 +41,7 @@ bench: .venv/.benchmark ## measure speed beside ToolNode, create_agent and pydan
 	@$(PYTHON_IN_VENV) -m benchmarks.fan_out --saver $(ARGS)
 	@$(PYTHON_IN_VENV) -m benchmarks.conversation
 	@$(PYTHON_IN_VENV) -m benchmarks.history
+	@$(PYTHON_IN_VENV) -m benchmarks.tracing
 
 lint: .venv/.lint ## check format, style, types and who may import whom
 	@$(PYTHON_IN_VENV) -m ruff format --quiet --check . || { echo 'The format is off: run `make format`.' >&2; exit 1; }

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from agent import tables
+from agent import tables, usage
 from agent.actions import Record
 from agent.answer.cards import Spoken
 from agent.answer.cards import records as answered
@@ -55,7 +55,8 @@ def report(
 
     `valid` is None where it is not known whether the arguments were. The times are None where
     nothing ran, or nobody knows when; `seconds` has in it what a write waited for staff. `returned`
-    is "yes", or says what is wrong. Tokens and costs are None where they were not kept.
+    is "yes", or says what is wrong. Tokens are None where they were not kept, the cost
+    where it is not known.
     """
     answer, here = turn["answer"] or {}, (turn["thread_id"], f"{turn['turn']}/")
     places = {here[1] + key_of(row["call"]) for row in calls}
@@ -79,8 +80,8 @@ def report(
         "cards": len(cards),
         "rounds": max((row["round"] for row in rows), default=0) + bool(answer),
         "answer": answer.get("status"),
-        "tokens": answer.get("usage"),
-        "cost_usd": answer.get("cost_usd"),
+        "tokens": None if turn["spent"] is None else usage.total(turn["spent"]),
+        "cost_usd": turn["cost_usd"],
     }
     return {"thread_id": turn["thread_id"], "turn": turn["turn"], "calls": rows, "totals": totals}
 

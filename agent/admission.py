@@ -15,6 +15,7 @@ from pydantic_core import from_json, to_json
 from agent.calls import ToolCall
 from agent.plain import is_plain, is_text
 from agent.strict import SEAL, sealed
+from agent.wire.assemble import word
 from agent.wire.names import ENDED
 
 END_NAMES = ("status", "finish_reason", "stop_reason", "done_reason", "stopReason")
@@ -22,11 +23,14 @@ STATES_ITS_END = {"openai", "anthropic"}
 
 
 class BrokenResponse(Exception):
-    """A response of which nothing may be used: `stream_interrupted` or `ambiguous_calls`."""
+    """A response of which nothing may be used: `stream_interrupted` or `ambiguous_calls`.
 
-    def __init__(self, kind: str, message: str) -> None:
+    usage: what it used nevertheless; None where the vendor has not said so.
+    """
+
+    def __init__(self, kind: str, message: str, usage: dict[str, int] | None = None) -> None:
         super().__init__(message)
-        self.kind = kind
+        self.kind, self.usage = kind, usage
 
 
 def admit(message: AIMessage, *, round: int) -> list[ToolCall]:
@@ -72,7 +76,7 @@ def _check_end(message: AIMessage) -> None:
     if end is None and metadata.get("model_provider") in STATES_ITS_END:
         raise BrokenResponse("stream_interrupted", "The response broke off before its end.")
     if end is not None and str(end).lower() not in ENDED:
-        raise BrokenResponse("stream_interrupted", f"The response ended as {end!r}.")
+        raise BrokenResponse("stream_interrupted", f"The response ended as {word(end)}.")
 
 
 def _in_request_order(message: AIMessage, written: list[str]) -> list[dict[str, Any]]:

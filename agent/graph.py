@@ -16,8 +16,8 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
+from agent import logs, tracing
 from agent import settings as settings_
-from agent import tracing
 from agent.answer.compose import Composer
 from agent.answer.sentences import check_sentences
 from agent.desk import SqlDesk
@@ -74,6 +74,7 @@ def build_graph(
     tool that the policy does not know.
     """
     settings = settings or settings_.load()
+    tracing.install(settings)
     if isinstance(database, str):
         database = open_database(database)
     shop = shop or open_shop(
@@ -124,7 +125,7 @@ def _ledger(database: Database | None, tools: WriteTools) -> Ledger | None:
 @cache
 def _deployed() -> Graph:
     settings = settings_.load()
-    tracing.install(settings)
+    logs.install(settings)
     return build_graph(settings=settings, database=settings.database_url)
 
 

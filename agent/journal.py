@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 from langchain_core.runnables import RunnableConfig
 from sqlalchemy import ColumnElement, Select, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
+from typing_extensions import TypedDict
 
 from agent import tables
 from agent.calls import ToolCall, ToolResult, key_of
 from agent.rows import put_fence
 from agent.state import Results
+from agent.usage import Spent
 from tools.database import Database
 
 
@@ -40,6 +42,14 @@ class Kept(NamedTuple):
     question_id: str
 
 
+class Account(TypedDict, total=False):
+    """What a turn used and cost, and the root run of its last trace, as `turns` names it."""
+
+    spent: list[Spent]
+    cost_usd: str | None
+    trace_id: str
+
+
 class Journal:
     """The journal of all threads. Without a database nothing is kept."""
 
@@ -60,7 +70,11 @@ class UnkeptThread:
     async def begin_turn(self, customer: str, asked: Asked, turn: int, fence: str) -> int:
         return turn
 
-    async def end_turn(self, turn: int, answer: Mapping[str, Any]) -> None: ...
+    async def end_turn(
+        self, turn: int, answer: Mapping[str, Any], account: Account | None = None
+    ) -> None: ...
+
+    async def note(self, turn: int, account: Account) -> None: ...
 
     async def keep(self, turn: int, calls: Sequence[ToolCall], results: Results) -> None: ...
 
@@ -109,13 +123,23 @@ class ThreadJournal:
             await _write(db, tables.turns, [row], replace=False)
         return number
 
-    async def end_turn(self, turn: int, answer: Mapping[str, Any]) -> None:
+    async def end_turn(
+        self, turn: int, answer: Mapping[str, Any], account: Account | None = None
+    ) -> None:
         """What was answered first stays: a client of a server may tell a step to run again."""
         c = tables.turns.c
         here = (c.thread_id == self.thread) & (c.turn == turn) & c.ended_at.is_(None)
-        ended = update(tables.turns).where(here).values(answer=dict(answer), ended_at=_now())
+        told = {"answer": dict(answer), "ended_at": _now(), **(account or {})}
+        ended = update(tables.turns).where(here).values(told)
         async with self.database.begin() as db:
             await db.execute(ended)
+
+    async def note(self, turn: int, account: Account) -> None:
+        """What a turn has cost that may never end."""
+        c = tables.turns.c
+        here = (c.thread_id == self.thread) & (c.turn == turn)
+        async with self.database.begin() as db:
+            await db.execute(update(tables.turns).where(here).values(dict(account)))
 
     async def keep(self, turn: int, calls: Sequence[ToolCall], results: Results) -> None:
         """Keeps a round's results; a step that runs again leaves what it told last."""

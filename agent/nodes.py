@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -11,22 +12,24 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END
 from langgraph.types import Command, Send
 
-from agent import progress, tracing
+from agent import progress, tracing, usage
 from agent.answer import draft as drafts
 from agent.answer.compose import Answer, Composer, Material
 from agent.asking import Response, TurnFailed, ask
 from agent.calls import Failure, ToolCall, ToolResult, key_of
 from agent.desk import SqlDesk
 from agent.identity import Identity
-from agent.journal import Asked, Journal, NoSuchThread
+from agent.journal import Account, Asked, Journal, NoSuchThread
 from agent.messages import asking, saying, telling
 from agent.outbox import Outbox
 from agent.perform import Performer, same, unperformed
 from agent.problems import question_problem
 from agent.settings import Settings
 from agent.settling import Settler
-from agent.state import State
+from agent.state import Results, State
+from agent.traces_shape import Number, id_or_none
 from agent.turn import Errand, Turn
+from agent.usage import Spent
 from agent.wire.client import Client
 from agent.writing import Asker
 from tools.database import DatabaseProblem
@@ -75,16 +78,22 @@ class Nodes:
         if turn.is_new and await self._is_with_person(config):
             return await self._answer(turn, config, silent=True)
         await self.close_round(turn, config)
-        if turn.round > self.settings.max_rounds:
+        if turn.round > self.settings.max_rounds or self._is_over_budget(turn):
             return await self._answer(turn, config)
         try:
-            response = await ask(self.client, turn.history, turn.round, _within(turn, config))
+            spend = partial(turn.spends, self.settings.model)
+            within = _within(turn, config)
+            response = await ask(self.client, turn.history, turn.round, within, spend)
         except TurnFailed as failed:
+            _note_round(turn)
             return await self._answer(turn, config, failure=failed.failure)
-        tracing.note(turn=turn.number, round=turn.round, response_id=response.id)
-        turn.spent(response.message)
+        _note_round(turn, response.id)
         if not response.calls:
             return await self._answer(turn, config, response)
+        if any(map(self._writes, response.calls)):  # the turn may pause, and never go on
+            account = self._traced_account(turn)
+            await self.journal.of(config).note(turn.number, account)
+            _note_turn(turn, account, status="awaiting_confirmation")
         return self._send_out(response, turn)
 
     async def call(self, state: Errand, config: RunnableConfig) -> dict[str, Any]:
@@ -145,7 +154,12 @@ class Nodes:
         wrote = any(self._writes(call) for call in turn.calls)
         with_person = silent or (wrote and await self._is_with_person(config))
         answer = self._compose(replace(material, with_person=with_person, silent=silent))
-        await self.journal.of(config).end_turn(turn.number, answer)
+        account = self._traced_account(turn)
+        await self.journal.of(config).end_turn(turn.number, answer, account)
+        turn.update["cost_usd"] = account["cost_usd"]
+        tracing.note(step="answer", status=answer["status"], cards=len(answer["cards"]))
+        failed = {"error_kind": answer["error"]["kind"]} if answer["error"] else {}
+        _note_turn(turn, account, status=answer["status"], locale=answer["locale"], **failed)
         if self.outbox and with_person and not silent:
             with suppress(DatabaseProblem):  # what is not delivered now, is later
                 await self.outbox.deliver(_thread(config))
@@ -188,7 +202,8 @@ class Nodes:
         subject = self.performer.subject(call)
         if not self._writes(call):  # a write starts when it is confirmed
             progress.tell("call_started", call["call_id"], call["name"], subject, "running")
-        async with tracing.call_run(call, asker.turn, call["name"] in self.tools) as run:
+        known = call["name"] in self.tools
+        with tracing.call_run(call, asker.turn, known, alone=alone) as run:
             result = await self.performer.perform(call, asker, may_pause=alone)
             run["result"] = result
         progress.tell(
@@ -222,6 +237,9 @@ class Nodes:
         if not turn.is_new:
             return
         journal = self.journal.of(config)
+        if turn.left_spent:
+            account = self._account(turn.left_spent, turn.left_results)
+            await journal.note(turn.left_in, account)
         await self.settler.close(turn, journal)
         if problem := question_problem(turn.question):
             raise TurnFailed(*problem)
@@ -233,6 +251,22 @@ class Nodes:
             raise TurnFailed("no_such_thread", "The thread is not this customer's.") from None
         turn.begin(number, customer, fence)
         await self.settler.hear(turn, journal)
+
+    def _is_over_budget(self, turn: Turn) -> bool:
+        budget = self.settings.turn_budget
+        if budget is None:
+            return False
+        cost = usage.cost(turn.spent, turn.results, self.tools)
+        return cost is None or cost >= budget
+
+    def _account(self, spent: list[Spent], results: Results) -> Account:
+        cost = usage.cost(spent, results, self.tools)
+        text = None if cost is None else usage.plain(cost)
+        return Account(spent=spent, cost_usd=text)
+
+    def _traced_account(self, turn: Turn) -> Account:
+        trace, account = tracing.trace_id(), self._account(turn.spent, turn.results)
+        return {**account, "trace_id": trace} if trace else account
 
     async def _is_with_person(self, config: RunnableConfig) -> bool:
         return self.desk is not None and await self.desk.has(_thread(config))
@@ -263,6 +297,7 @@ class Nodes:
             failure,
             news=turn.news,
             language=turn.language,
+            limit="budget" if self._is_over_budget(turn) else "limit",
         )
         draft, journal = drafts.read(text or ""), self.journal.of(config)
         if draft is None:
@@ -279,9 +314,24 @@ def _thread(config: RunnableConfig) -> str:
     return str(config.get("configurable", {}).get("thread_id") or "")
 
 
+def _note_round(turn: Turn, response_id: str = "") -> None:
+    spent = [
+        {name: each[name] for name in ("ended", "usage", "cost_usd")}
+        for each in turn.spent
+        if each["round"] == turn.round
+    ]
+    place = {"turn": turn.number, "round": turn.round, "response_id": id_or_none(response_id)}
+    tracing.note(**place, spent=spent)
+
+
+def _note_turn(turn: Turn, account: Account, **more: object) -> None:
+    used = {**usage.total(turn.spent), "cost_usd": account["cost_usd"]}
+    tracing.note_turn(turn.customer, turn=turn.number, rounds=turn.round, **used, **more)
+
+
 def _within(turn: Turn, config: RunnableConfig) -> RunnableConfig:
     """The config under which the model is asked: its runs say of which turn and round they are."""
-    place = {"turn": turn.number, "round": turn.round}
+    place = {"turn": Number(turn.number), "round": Number(turn.round)}
     return {**config, "metadata": {**config.get("metadata", {}), **place}}
 
 

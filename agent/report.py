@@ -12,12 +12,15 @@ PENDING = ("interrupt_id", "call_id", "tool", "subject", "arguments", "digest")
 
 
 def report(
-    thread_id: str, state: Mapping[str, Any], pauses: Sequence[Interrupt] = ()
+    thread_id: str,
+    state: Mapping[str, Any],
+    pauses: Sequence[Interrupt] = (),
+    trace: str | None = None,
 ) -> dict[str, Any]:
     """The turn that a state holds. Money is text, times are ISO 8601 with zone.
 
     pauses: of the thread, where confirmations are pending. There is no answer yet then: the message
-    is what is asked.
+    is what is asked. trace: the id of the turn's root run.
     """
     asked = confirmations(state, pauses)
     answer = _asking(state, asked) if asked else state["answer"]
@@ -34,8 +37,8 @@ def report(
         "confirmations": [{name: each[name] for name in PENDING} for each in asked],
         "rounds": max((call["round"] for call in state["calls"]), default=0) + (not asked),
         "usage": {**usage.NOTHING, **state["usage"]},
-        "cost_usd": None,
-        "trace_id": None,
+        "cost_usd": state.get("cost_usd"),
+        "trace_id": trace,
         "error": answer["error"],
     }
 

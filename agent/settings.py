@@ -1,6 +1,8 @@
 """What a deployment chooses, from the environment or a `.env` file; nothing else reads either."""
 
 import re
+from datetime import UTC, datetime
+from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -8,10 +10,12 @@ from typing import Literal
 from pydantic import Field, HttpUrl, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from agent.pricing import price
 from agent.problems import Problem
 
 MAY_BE_BLANK = (
-    *("shop_url", "shop_token", "desk_url", "desk_token", "record_streams"),
+    *("shop_url", "shop_token", "desk_url", "desk_token", "record_streams", "trace_key"),
+    *("turn_budget", "log"),
     *("openai_api_key", "openai_base_url", "anthropic_api_key", "anthropic_base_url"),
 )
 IN_HEADERS = (
@@ -28,9 +32,13 @@ class Settings(BaseSettings):
     shop_url: the API of the shop; without it, the shop is in the database. shop_token: its token.
     desk_url: where tickets are posted to, with desk_token, when a person is to take over.
     customer: who is asking, on the command line; on a server only together with `local`.
-    trace_content: whether traces hold what customers and shops wrote.
+    log: from which level on events are logged as lines of JSON.
+    trace_content: whether traces hold what customers and shops wrote. trace_ids: whether ids of
+        customers, orders and threads stand there; else their hashes under trace_key, by default a
+        key of the folder. trace_folder: where traces wait to be sent.
     tool_timeout: seconds. stall_timeout: seconds that the model's server may be silent.
     record_streams: a folder for what the model's server streams, without values.
+    turn_budget: US dollars that a turn may cost; behind it, the model is not asked again.
     max_rounds: model responses in a turn. max_calls: in one response.
     """
 
@@ -49,7 +57,12 @@ class Settings(BaseSettings):
     openai_api: Literal["responses", "chat"] = "responses"
     store_responses: bool = False
     answer_format: Literal["strict", "prompt"] = "strict"
+    log: Literal["debug", "info", "warning", "error"] | None = None
     trace_content: bool = False
+    trace_ids: bool = False
+    trace_key: SecretStr | None = None
+    trace_folder: Path = Path("support-agent-traces")
+    turn_budget: Decimal | None = Field(None, gt=0)
     tool_timeout: float = Field(10, gt=0)
     max_rounds: int = Field(12, ge=1)
     max_calls: int = Field(1000, ge=1)
@@ -75,6 +88,15 @@ class Settings(BaseSettings):
         if plain and not re.fullmatch("[!-~]+", plain):
             raise ValueError("it must be one word of ASCII characters")
         return token
+
+    @model_validator(mode="after")
+    def _budget_can_be_kept(self) -> "Settings":
+        nothing = {"input_tokens": 0, "output_tokens": 0}
+        if self.turn_budget and price(self.model, nothing, datetime.now(UTC)) is None:
+            raise ValueError(
+                f"SUPPORT_TURN_BUDGET cannot be kept, since no price of {self.model} is known"
+            )
+        return self
 
     @model_validator(mode="after")
     def _one_conversation(self) -> "Settings":

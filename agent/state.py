@@ -58,7 +58,9 @@ class State(Question, total=False):
     language: that the question seems to be in; that of the one before where it does not say.
     open: the thread's writes of which more will be heard, the ledger's key by `turn/round/call_id`.
     news: results of writes of earlier turns that the customer has not been told yet.
-    usage: tokens of this turn. answer: what the customer was told, with its cards.
+    usage: tokens of this turn. spent: each response of the model, and what it used.
+    cost_usd: what the turn cost, None where that is not known.
+    answer: what the customer was told, with its cards.
     """
 
     turn: int
@@ -72,4 +74,6 @@ class State(Question, total=False):
     open: dict[str, str]
     news: list[ToolResult]
     usage: dict[str, int]
+    spent: list[Any]
+    cost_usd: str | None
     answer: dict[str, Any]

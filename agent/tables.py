@@ -51,6 +51,11 @@ turns = Table(
     Column("answer", JSON, nullable=True),
     Column("begun_at", Text, nullable=False),
     Column("ended_at", Text, nullable=True),
+    # The responses of the model as `agent.usage.Spent`; what they and the calls cost in US dollars,
+    # null where it is not known; the root run of its trace.
+    Column("spent", JSON(none_as_null=True), nullable=True),
+    Column("cost_usd", Text, nullable=True),
+    Column("trace_id", Text, nullable=True),
 )
 
 # One row a call: what the model asked for and what became of it.

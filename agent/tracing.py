@@ -1,117 +1,164 @@
 """What LangSmith is shown of a turn: its shape, and no person.
 
-With `LANGSMITH_TRACING` set, a turn is one root run; under it stand the model's responses, and each
-call as a run of type `tool`, with `turn`, `round`, `response_id` and `call_id` as metadata. Inputs
-and outputs keep ids, statuses and sizes only, unless SUPPORT_TRACE_CONTENT allows the rest.
+With `LANGSMITH_TRACING` set, a turn is one root run; under it stand the model's responses, each try
+a run of its own, and each call as a run of type `tool`, with `turn`, `round`, `response_id` and
+`call_id` as metadata. `agent/traces_shape.py` says what else is told.
 """
 
 import os
-import re
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
+from uuid import UUID
 
 from dotenv import dotenv_values
-from langgraph.errors import GraphInterrupt
-from langsmith import Client, configure, trace
+from langsmith import configure, tracing_context, uuid7
 from langsmith.run_helpers import get_current_run_tree
-from langsmith.utils import tracing_is_enabled
-from pydantic import BaseModel
+from langsmith.run_trees import RunTree, get_cached_client
+from langsmith.utils import LangSmithError, tracing_is_enabled
+from pydantic_core import to_json
 
 from agent.calls import ToolCall, ToolResult
+from agent.problems import Problem
 from agent.settings import Settings
+from agent.traces_client import TraceClient
+from agent.traces_shape import OURS, id_or_none
 
-TEXTS = {"call_id", "item_id", "response_id", "tool", "status", "kind", "source", "type", "role"}
-NUMBERS = {"turn", "round", "input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"}
-KIND = re.compile(r"\W")  # what ends the name of an exception
-FLUSH = 5.0  # seconds that the end of a command waits for what was not sent yet
+Told = dict[str, ToolResult]
 
 
 def install(settings: Settings) -> None:
-    """Gives this process a client that hides content. LANGSMITH_* may stand in `.env` too."""
+    """Gives this process a client that tells no person, also where tracing is switched on later.
+
+    LANGSMITH_* may stand in `.env` too. Raises Problem where they cannot be used.
+    """
     for name, value in dotenv_values(".env").items():
         if name.startswith("LANGSMITH_") and value is not None:
             os.environ.setdefault(name, value)
-    if tracing_is_enabled():
-        hide = None if settings.trace_content else shape
-        client = Client if settings.trace_content else _Discreet
-        configure(client=client(hide_inputs=hide, hide_outputs=hide))
+    try:
+        there = get_cached_client(auto_batch_tracing=False, info={})  # whatever makes no threads
+        if not isinstance(there, TraceClient) or there.settings != settings:
+            configure(client=TraceClient(settings))
+    except (LangSmithError, ValueError) as error:  # with which the SDK's own fails as well
+        if tracing_is_enabled():
+            raise Problem(
+                f"What LANGSMITH_* variables say cannot be used ({type(error).__name__}). Nothing"
+                " was started; correct them, or set LANGSMITH_TRACING=false."
+            ) from None
 
 
-class _Discreet(Client):
-    """Of an error only its kind is told: a pause is one too, and its text holds the arguments."""
-
-    def _hide_run_error(self, error: object) -> str:
-        return KIND.split(str(error), maxsplit=1)[0]
+def client(settings: Settings) -> TraceClient:
+    """What sends now. Raises Problem where nothing is traced."""
+    install(settings)
+    found = get_cached_client() if tracing_is_enabled() else None
+    if not isinstance(found, TraceClient):
+        raise Problem("Nothing is traced, as LANGSMITH_TRACING is not set. Nothing was sent.")
+    return found
 
 
 def flush() -> None:
-    """Sends what waits to be sent, for a bounded time."""
+    """Sends what waits to be sent, for a bounded time; the rest is kept in the folder."""
     if tracing_is_enabled():
-        from langsmith.run_trees import get_cached_client
-
-        get_cached_client().flush(timeout=FLUSH)
+        get_cached_client().flush()
 
 
-def call_run(
-    call: ToolCall, turn: int, known: bool
-) -> AbstractAsyncContextManager[dict[str, ToolResult]]:
-    """The run of one call. Its result is put into the dictionary under "result".
-
-    A step that is traced has a run of its own already: that is cheaper to ask than the settings.
-    """
-    return _traced(call, turn, known) if get_current_run_tree() else nullcontext({})
+def run_id() -> UUID | None:
+    """An id for the root run of a turn that is about to be asked for."""
+    return uuid7() if tracing_is_enabled() else None
 
 
-@asynccontextmanager
-async def _traced(call: ToolCall, turn: int, known: bool) -> AsyncIterator[dict[str, ToolResult]]:
-    told: dict[str, ToolResult] = {}
-    ids = {name: call[name] for name in ("call_id", "item_id", "response_id", "round")}
-    name = call["name"] if known else "unknown tool"
-    inputs = {"call_id": call["call_id"], "arguments": call["arguments"]}
-    pause: GraphInterrupt | None = None
-    async with trace(name, "tool", inputs=inputs, metadata={**ids, "turn": turn}) as run:
-        try:
-            yield told
-        except GraphInterrupt as asked:
-            pause = asked
-            run.end(outputs={"status": "pending"})
-        if "result" in told:
-            run.end(outputs=dict(told["result"]))
-            run.add_metadata(_outcome(told["result"]))
-    if pause:
-        raise pause
+def trace_id() -> str | None:
+    """The id of the root run under which this step runs."""
+    run = _current()
+    return told(run.trace_id) if run else None
+
+
+def told(trace: UUID | None) -> str | None:
+    """The id of a trace; None where it is not among those that are sent."""
+    client = get_cached_client() if trace else None
+    return str(trace) if isinstance(client, TraceClient) and client.takes(str(trace)) else None
 
 
 def note(**metadata: object) -> None:
-    """Adds metadata to the run of the step that is running."""
-    if run := get_current_run_tree():
-        run.add_metadata(metadata)
+    """Adds metadata to the run of the step that is running. It is sent as it is."""
+    if run := _current():
+        _ours(run)["metadata"].update(metadata)
 
 
-def _outcome(result: ToolResult) -> dict[str, str]:
+def note_turn(customer: str, **metadata: object) -> None:
+    """Adds metadata to the root run; the customer's id under another name."""
+    if (run := _current()) and isinstance(run.client, TraceClient):
+        whose = {"customer": run.client.pseudonyms.of(customer)}
+        run.client.note_root(str(run.trace_id), {**whose, **metadata})
+
+
+def call_run(
+    call: ToolCall, turn: int, known: bool, *, alone: bool
+) -> AbstractContextManager[Told]:
+    """The run of one call. Its result is put into the dictionary under "result".
+
+    alone: the step makes this call only, so its own run is the call's.
+    """
+    run = _current()
+    if run is None:
+        return nullcontext({})
+    ours = _of_call(call, turn, known)
+    return _step(run, ours) if alone else _beside(run, ours)
+
+
+@contextmanager
+def _step(run: RunTree, ours: dict[str, Any]) -> Iterator[Told]:
+    made: Told = {}
+    run.extra[OURS] = ours
+    yield made
+    _tell(run, made)
+
+
+@contextmanager
+def _beside(parent: RunTree, ours: dict[str, Any]) -> Iterator[Told]:
+    made: Told = {}
+    run = parent.create_child(name="call", run_type="tool", extra={"metadata": {}, OURS: ours})
+    run.post()
+    try:
+        with tracing_context(parent=run):
+            yield made
+    except BaseException as error:
+        run.end(error=type(error).__name__)
+        raise
+    finally:
+        _tell(run, made)
+        run.patch()
+
+
+def _of_call(call: ToolCall, turn: int, known: bool) -> dict[str, Any]:
+    ids = {name: id_or_none(call[name]) for name in ("call_id", "item_id", "response_id")}
+    name = call["name"] if known else "unknown tool"
+    metadata = {**ids, "round": call["round"], "turn": turn, "tool": name}
+    size = len(to_json(call["arguments"]))
+    return {
+        "type": "tool",
+        "name": name,
+        "metadata": {name: value for name, value in metadata.items() if value},
+        "inputs": {"call_id": ids["call_id"], "bytes": size},
+        "outputs": {},
+    }
+
+
+def _tell(run: RunTree, made: Told) -> None:
+    if "result" not in made:
+        return
+    result, ours = made["result"], run.extra[OURS]
     kind = {"error_kind": result["error"]["kind"]} if result["status"] == "error" else {}
-    return {"status": result["status"], **kind}
+    ours["outputs"] = {"status": result["status"], **kind}
+    ours["metadata"] |= ours["outputs"]
+    if isinstance(run.client, TraceClient):
+        ours["metadata"]["subject"] = run.client.pseudonyms.of(result["subject"])
 
 
-def shape(value: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of inputs or outputs without what people or shops wrote."""
-    return {str(name)[:64]: _shape(each, str(name)) for name, each in value.items()}
+def _ours(run: RunTree) -> dict[str, Any]:
+    ours: dict[str, Any] = run.extra.setdefault(OURS, {"metadata": {}})
+    return ours
 
 
-def _shape(value: Any, name: str) -> Any:
-    match value:
-        case None | bool():
-            return value
-        case str():
-            return value if name in TEXTS and len(value) <= 100 else f"({len(value)} characters)"
-        case int() | float():
-            return value if name in NUMBERS else "(number)"
-        case Mapping():
-            return shape(value)
-        case list() | tuple():
-            return [_shape(each, name) for each in value]
-        case BaseModel():
-            return shape(value.model_dump())
-        case _:
-            return f"({type(value).__name__})"
+def _current() -> RunTree | None:
+    return get_current_run_tree() if tracing_is_enabled() else None

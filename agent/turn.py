@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 from agent import usage
 from agent.calls import ToolCall, ToolResult, key_of
 from agent.state import Results, State
+from agent.usage import Spent
 from agent.window import last_said, removed, said_since, usable
 from tools.locales import DEFAULT, guess
 
@@ -57,7 +58,8 @@ class Turn:
         self.update: dict[str, Any] = {"messages": []}
         self.history = messages
         self._messages = messages
-        self._usage = usage.NOTHING if self.is_new else state["usage"]
+        self.spent: list[Spent] = [] if self.is_new else list(state.get("spent", ()))
+        self.left_spent = list(state.get("spent", ())) if self.is_new and round else []
 
     @property
     def question_id(self) -> str:
@@ -86,7 +88,9 @@ class Turn:
             "news": self.news,
             "calls": [],
             "results": Overwrite({}),
-            "usage": self._usage,
+            "usage": usage.NOTHING,
+            "spent": [],
+            "cost_usd": None,
             "answer": {},
         }
 
@@ -114,8 +118,14 @@ class Turn:
         self.history = [*self.history, *results]
         self.update["messages"] = [*self.update["messages"], *results]
 
-    def spent(self, response: AIMessage) -> None:
-        self.update["usage"] = usage.add(self._usage, response)
+    def spends(
+        self, model: str, ended: str, message: AIMessage | None, used: usage.Usage | None
+    ) -> None:
+        """A response came, usable or not. model: as it was asked for, PROVIDER:NAME."""
+        used = usage.of_message(message) if message else used
+        names = (usage.model_of(message), model)
+        self.spent = [*self.spent, usage.spent(self.round, ended, names, used)]
+        self.update |= {"spent": self.spent, "usage": usage.total(self.spent)}
 
     def asks(self, message: AIMessage, calls: list[ToolCall], refused: Results) -> None:
         """The model's calls, and the results of those that are not made at all."""

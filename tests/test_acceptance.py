@@ -65,7 +65,7 @@ def test_reads_are_followed_from_the_call_to_the_card() -> None:
         "cards": 3,
         "rounds": turn["rounds"],
         "answer": "answered",
-        "tokens": None,
+        "tokens": turn["usage"],
         "cost_usd": None,
     }
     times, _ = _report(thread, "started_at", "finished_at")
@@ -74,13 +74,14 @@ def test_reads_are_followed_from_the_call_to_the_card() -> None:
 
 def test_the_report_is_a_line_a_call_and_one_of_totals() -> None:
     thread, turn = _asked(THREE)
+    used = turn["usage"]
     *lines, last = _audit(thread).out.splitlines()
     assert [line.split()[2] for line in lines] == [call["call_id"] for call in turn["calls"]]
     assert all("  returned: yes  " in line for line in lines)
     assert lines[-1].endswith("default card 3")
     assert last == (
         "calls: 3; results one to one: yes; cards: 3; rounds: 2; answer: answered;"
-        " tokens: not kept; cost_usd: not kept"
+        f" tokens: {used['input_tokens']} in, {used['output_tokens']} out; cost_usd: unknown"
     )
 
 

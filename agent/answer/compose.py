@@ -64,6 +64,7 @@ class Material:
     news: results of writes of earlier turns that the customer has not been told yet.
     language: of the question, as far as it can be told.
     with_person: the thread is with a person now. silent: it was before, so only news is told.
+    limit: which sentence says why there is no draft, where nothing failed.
     """
 
     turn: int
@@ -78,6 +79,7 @@ class Material:
     language: str = DEFAULT
     with_person: bool = False
     silent: bool = False
+    limit: str = "limit"
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ class Composer:
             kinds = ("written",) if wrote else (material.failure["kind"], "model_unavailable")
             return [_required(speech, "turn", *kinds)]
         if material.draft is None:
-            return [_required(speech, "answer", "limit")]
+            return [_required(speech, "answer", material.limit)]
         return []
 
 

@@ -214,7 +214,7 @@ def _totals(totals: Mapping[str, Any]) -> list[tuple[str, Any]]:
         ("rounds", totals["rounds"]),
         ("answer", totals["answer"] or "none"),
         ("tokens", "{input_tokens} in, {output_tokens} out".format(**used) if used else "not kept"),
-        ("cost_usd", "not kept" if cost is None else cost),
+        ("cost_usd", "unknown" if cost is None else cost),
     ]
 
 

@@ -32,7 +32,10 @@ def run(command: Coroutine[Any, Any, int]) -> int:
     with asyncio.Runner() as runner:
         code = runner.run(command)
         if runner.run(_something_runs_on()):
+            from agent import tracing
+
             sys.stdout.flush()
+            tracing.flush()
             os._exit(code)
     return code
 

@@ -1,6 +1,5 @@
 """A customer's conversations on this machine: the graph, the threads between commands."""
 
-import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 from langchain_core.messages import HumanMessage
 from langgraph.types import Command
 
-from agent import tracing
+from agent import logs, tracing
 from agent.checkpoints import open_saver
 from agent.cli.door import door
 from agent.graph import Graph, build_graph
@@ -112,21 +111,26 @@ class Session:
     async def _go_on(self, thread: str, what: Any, watch: Watch) -> dict[str, Any]:
         try:
             with self.database.problems():
-                state = await self._run(what, thread, watch)
+                trace = tracing.run_id()
+                state = await self._run(what, thread, watch, trace)
                 if state["answer"]:
-                    return report(thread, state)
+                    return report(thread, state, trace=tracing.told(trace))
                 snapshot = await self.graph.aget_state(_config(thread))
                 if not confirmations(snapshot.values, snapshot.interrupts):
                     raise Problem("The turn waits for something that this command cannot answer.")
-                return report(thread, snapshot.values, snapshot.interrupts)
+                told = tracing.told(trace)
+                return report(thread, snapshot.values, snapshot.interrupts, told)
         except DatabaseProblem as problem:
             raise type(problem)(f"{problem} The turn was not finished.") from problem
 
-    async def _run(self, what: Any, thread: str, watch: Watch) -> dict[str, Any]:
+    async def _run(
+        self, what: Any, thread: str, watch: Watch, trace: uuid.UUID | None
+    ) -> dict[str, Any]:
         """The state that this run left. The thread's newest may be another's that ran meanwhile."""
         state: dict[str, Any] = {}
         modes: Any = ["custom", "values"]
-        stream: Any = self.graph.astream(what, _config(thread), stream_mode=modes)
+        config: Any = {**_config(thread), "run_id": trace}
+        stream: Any = self.graph.astream(what, config, stream_mode=modes)
         async for mode, event in stream:
             if mode == "custom":
                 watch(event)
@@ -178,7 +182,7 @@ async def open_session(
     who = settings.customer if customer is None else customer
     if not is_text(who):
         raise Problem("The customer's id is not text. Nothing was asked.")
-    tracing.install(settings)
+    logs.install(settings)
     model = connect(settings)
     database = open_database(settings.database_url)
     shop = shop or open_shop(database, settings.shop_url, settings.shop_token)
@@ -197,7 +201,6 @@ async def open_session(
     finally:
         await close_shop(shop)
         await database.close()
-        await asyncio.to_thread(tracing.flush)
 
 
 async def _check_customer(shop: Shop, who: str) -> None:

@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage
 from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.runnables import RunnableConfig
 
+from agent import usage
 from agent.admission import BrokenResponse
 from agent.answer.draft import RESPONSE_FORMAT
 from agent.settings import Settings
@@ -145,15 +146,25 @@ async def whole(stream: AsyncIterator[Any]) -> AIMessage:
         async for chunk in stream:
             chunks += [chunk]
     except StreamInterrupted as broken:
-        raise BrokenResponse("stream_interrupted", str(broken)) from broken
+        raise _broken(broken) from broken
     except Exception as error:
         if interrupted := _interruption(error):
-            raise BrokenResponse("stream_interrupted", str(interrupted)) from error
+            raise _broken(interrupted) from error
         unread = isinstance(error, UNREAD) or "No generation" in str(error)  # LangChain's: no event
         if not chunks and not unread:
             raise
-        raise BrokenResponse("stream_interrupted", "The response broke off.") from error
+        used = usage.of_message(_added(chunks)) if chunks else None
+        raise BrokenResponse("stream_interrupted", "The response broke off.", used) from error
+    return _added(chunks)
+
+
+def _added(chunks: list[AIMessageChunk]) -> AIMessageChunk:
     return add_ai_message_chunks(*chunks) if len(chunks) > 1 else chunks[0]
+
+
+def _broken(interrupted: StreamInterrupted) -> BrokenResponse:
+    used = usage.of_body(interrupted.usage)
+    return BrokenResponse("stream_interrupted", str(interrupted), used)
 
 
 def _interruption(error: BaseException | None) -> StreamInterrupted | None:

@@ -123,6 +123,7 @@ class _Whole(httpx2.AsyncByteStream):
                     source.ended = take(assembler, data)
         except StreamInterrupted as error:
             error.seen = error.seen or assembler.seen
+            error.usage = error.usage or assembler.usage
             raise
         except httpx2.SSEError as error:
             raise assembler.interrupted("An event is too large.") from error

@@ -31,11 +31,12 @@ class StreamInterrupted(Exception):
     """A response that did not come to its end as completed, or contradicts itself.
 
     Nothing of it may be used. seen: its calls as far as they came; the message holds no values.
+    usage: what the vendor had said of tokens by then, in its own words.
     """
 
-    def __init__(self, why: str, seen: Iterable[Seen] = ()) -> None:
+    def __init__(self, why: str, seen: Iterable[Seen] = (), usage: Any = None) -> None:
         super().__init__(why)
-        self.seen = list(seen)
+        self.seen, self.usage = list(seen), usage
 
 
 class NoEvents(StreamInterrupted):
@@ -72,6 +73,7 @@ class Assembler(ABC):
     def __init__(self, on_named: OnNamed = lambda call_id, name: None) -> None:
         self.calls: list[Call] = []
         self.ended = False
+        self.usage: Any = None
         self._on_named = on_named
 
     def take(self, event: Any) -> None:
@@ -95,13 +97,13 @@ class Assembler(ABC):
         try:
             yield
         except StreamInterrupted as error:
-            error.seen = error.seen or self.seen
+            error.seen, error.usage = error.seen or self.seen, error.usage or self.usage
             raise
         except WRONG_FORM:
             raise self.interrupted("It does not have the form of its protocol.") from None
 
     def interrupted(self, why: str) -> StreamInterrupted:
-        return StreamInterrupted(why, self.seen)
+        return StreamInterrupted(why, self.seen, self.usage)
 
     @property
     def seen(self) -> list[Seen]:

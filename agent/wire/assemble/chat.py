@@ -30,7 +30,6 @@ class Assembler(assemble.Assembler):
     def __init__(self, *options: Any) -> None:
         super().__init__(*options)
         self._head: Body = {}
-        self._usage: Any = None
         self._choice: Body = {}
         self._said: dict[str, list[Any]] = {}
         self._end: str | None = None
@@ -47,7 +46,7 @@ class Assembler(assemble.Assembler):
             for name, value in event.items()
             if name not in ("choices", "usage") and value is not None
         }
-        self._usage = event.get("usage") or self._usage
+        self.usage = event.get("usage") or self.usage
         for choice in event.get("choices") or ():
             self._choose(choice)
 
@@ -120,7 +119,7 @@ class Assembler(assemble.Assembler):
             in_order = sorted(several, key=lambda call: call.index)
             message["tool_calls"] = list(map(_written, in_order))
         about = {"index": 0, "message": message, "logprobs": logprobs, "finish_reason": self._end}
-        usage = {"usage": self._usage} if self._usage else {}
+        usage = {"usage": self.usage} if self.usage else {}
         head = {**self._head, "object": "chat.completion"}
         check(body := {**head, "choices": [{**self._choice, **about}], **usage})
         return body

@@ -47,7 +47,6 @@ class Assembler(assemble.Assembler):
         self._message: Body | None = None
         self._blocks: dict[int, _Opened] = {}
         self._end: Body = {}
-        self._usage: dict[str, Any] = {}
 
     def _take(self, event: Event) -> None:
         kind = event["type"]
@@ -84,8 +83,8 @@ class Assembler(assemble.Assembler):
 
     def _count(self, told: Body) -> None:
         """What is reported later holds what was reported before."""
-        used = told.get("usage") or {}
-        self._usage |= {name: value for name, value in used.items() if value is not None}
+        used = (told.get("usage") or {}).items()
+        self.usage = {**(self.usage or {}), **{n: value for n, value in used if value is not None}}
 
     def _open(self, index: int, block: Block) -> None:
         if index in self._blocks:
@@ -124,7 +123,7 @@ class Assembler(assemble.Assembler):
         blocks = [opened for _, opened in sorted(self._blocks.items())]
         if not all(opened.done for opened in blocks):
             raise self.interrupted("The response ended with a block that was not done.")
-        content = {"content": list(map(_written, blocks)), "usage": self._usage}
+        content = {"content": list(map(_written, blocks)), "usage": self.usage or {}}
         check(body := {**self._message, **self._end, **content})
         return body
 

@@ -56,6 +56,7 @@ class Assembler(assemble.Assembler):
         elif kind == "response.completed":
             self._complete(event["response"])
         elif kind in BAD_ENDS:
+            self.usage = (event.get("response") or {}).get("usage")
             raise self.interrupted(_bad_end(event))
 
     def _open(self, event: Event) -> _Opened:
