@@ -7,7 +7,6 @@ may stop a whole run passes through: a pause of the graph, and the cancelling of
 import asyncio
 import logging
 from collections.abc import Awaitable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -59,10 +58,9 @@ class Performer:
 
     def action(self, call: ToolCall) -> str:
         """The same for calls that ask for the same write; each call's own where it is none."""
-        if tool := self.writing(call["name"]):
-            with suppress(CallError):
-                return Write(tool, dict(validated(tool, call["arguments"])), "").action
-        return key_of(call)
+        tool = self.writing(call["name"])
+        write = write_of(tool, call, "") if tool else None
+        return write.action if write else key_of(call)
 
     async def perform(self, call: ToolCall, asker: Asker, *, may_pause: bool = True) -> ToolResult:
         """may_pause: False where calls share a task: the answer to a pause could reach another."""
@@ -166,6 +164,14 @@ def validated(tool: Tool, arguments: dict[str, Any] | str) -> BaseModel | dict[s
     except Exception as error:  # a tool's own validator may raise anything
         log.warning("tool %s cannot check its arguments: %s", tool.name, type(error).__name__)
         raise CallError("invalid_arguments", "The arguments could not be checked.") from None
+
+
+def write_of(tool: Tool, call: ToolCall, *about: Any) -> Write | None:
+    """The write that a call asks for; None for arguments that the tool does not take."""
+    try:
+        return Write(tool, dict(validated(tool, call["arguments"])), *about)
+    except CallError:
+        return None
 
 
 def _shortened(text: str) -> str:

@@ -1,7 +1,5 @@
 """What stops a command or a turn before it begins: always one sentence for a person."""
 
-from tools.locales import clean
-
 QUESTION_LIMIT = 20_000  # characters
 
 
@@ -17,6 +15,8 @@ def check_question(question: str) -> None:
 
 def question_problem(question: str) -> tuple[str, str] | None:
     """Why a question is not asked at all: (kind, sentence for the operator)."""
+    from tools.locales import clean  # with all languages: commands that fail early need none
+
     if not clean(question):
         return "empty_question", "The question is empty. Nothing was asked."
     if len(question) > QUESTION_LIMIT:

@@ -5,18 +5,17 @@ told what became of them since.
 """
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
-from agent.actions import Write, told
+from agent.actions import told
 from agent.calls import ToolCall, ToolResult, key_of
 from agent.journal import ThreadJournal, UnkeptThread
 from agent.ledger import NOT_BEGUN, Ledger
 from agent.messages import telling
-from agent.perform import CallError, Performer, of_record, same, unperformed, validated, written
+from agent.perform import Performer, of_record, same, unperformed, write_of, written
 from agent.state import Results
 from agent.turn import Turn
 from agent.writing import WITHDRAWN, awaits, place
-from tools.tool import Tool
 
 NOT_KEPT = "The turn was broken off before this result was kept. Nothing was changed."
 
@@ -106,19 +105,11 @@ class Settler:
         where = place(turn.left_in, call)
         if record := await self.ledger.of_call(journal.thread, where):
             return of_record(call, tool, record)
-        write = _write(tool, call, turn.customer, journal.thread, where)
+        write = write_of(tool, call, turn.customer, journal.thread, where)
         if write is None or not self.ledger.rules[tool.name].asks_customer:
             return unperformed(call, tool, "not_executed", NOT_BEGUN)
         await self.ledger.note(write, "withdrawn", turn.customer)
         return unperformed(call, tool, "not_executed", WITHDRAWN)
-
-
-def _write(tool: Tool, call: ToolCall, *about: Any) -> Write | None:
-    """The write that a call asks for; None for arguments that the tool does not take."""
-    try:
-        return Write(tool, dict(validated(tool, call["arguments"])), *about)
-    except CallError:
-        return None
 
 
 def _is_repeated(result: ToolResult) -> bool:

@@ -32,8 +32,10 @@ def decode(text: str) -> Any:
     """Any JSON value. Raises NotStrictJson where two readers might read two."""
     try:
         return _STRICT.decode(text)
-    except (json.JSONDecodeError, RecursionError, ArithmeticError) as error:
+    except json.JSONDecodeError as error:
         raise NotStrictJson(f"It is not JSON ({error}).") from None
+    except (RecursionError, ArithmeticError):
+        raise NotStrictJson("It is nested too deeply, or a number in it is too large.") from None
 
 
 def sealed(text: str) -> dict[str, Any]:

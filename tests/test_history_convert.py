@@ -104,6 +104,15 @@ def test_a_request_keeps_what_both_protocols_have() -> None:
     assert convert(other, "chat").document["messages"][:2] == asked["messages"][:2]
 
 
+def test_a_response_says_the_same_as_a_message_and_its_unnatural_end_is_named() -> None:
+    cut = {"message": {"role": "assistant", "content": "On its w"}, "finish_reason": "length"}
+    there = convert({"id": "chatcmpl-1", "choices": [cut, cut]}, "messages")
+    assert there.document == [{"role": "assistant", "content": "On its w"}]
+    assert [each.what for each in there.lost] == [
+        "that it ended as length", "another choice than the first", "`id`",
+    ]  # fmt: skip
+
+
 # What one protocol has and another has not: the history, where it goes, and what is named.
 LOSSES: dict[str, tuple[list[Raw], Any, list[str]]] = {
     "thinking": (

@@ -262,6 +262,14 @@ def test_results_of_a_response_that_the_server_keeps_need_no_call_here() -> None
     assert kinds(behind) == ["orphan_result"]
 
 
+def test_a_result_behind_a_reference_to_its_call_stays() -> None:
+    refers: Raw = {"type": "item_reference", "id": f"fc_{A.id}"}
+    told = [*WRITE["responses"]([User()]), refers, *WRITE["responses"]([RESULT_A, User()])]
+    assert kinds(told) == []
+    assert repair(told).document is told
+    assert kinds([told[0], told[2], told[1], told[3]]) == ["orphan_result"]
+
+
 def test_a_call_that_never_ran_gets_an_error_that_says_so() -> None:
     for name, write in WRITE.items():
         repaired = repair(write([User(), BOTH, RESULT_A]), not_executed=[B.id])
@@ -291,6 +299,30 @@ def test_an_id_that_names_two_calls_without_result_is_left() -> None:
     assert repair(broken, REAL).document is broken
 
 
+def test_one_given_result_is_not_put_to_two_calls_of_its_id() -> None:
+    broken = WRITE["chat"]([User(), ASKED, RESULT_A, Result(A.id, 8), User(), ASKED, User()])
+    assert kinds(broken) == ["duplicate_result", "missing_result"]
+    assert repair(broken, REAL).document is broken
+    assert repair(broken, REAL).unused == [A.id, B.id]
+    twins = WRITE["chat"]([User(), Asks((A, A)), User()])
+    assert repair(twins, REAL, kept=lambda call: REAL[call.id]).document is twins
+
+
+def test_calls_of_the_vendors_own_tools_are_paired_and_never_filled() -> None:
+    shell: Raw = {"type": "shell_call", "call_id": "c", "action": {"commands": ["ls"]}}
+    told: Raw = {"type": "shell_call_output", "call_id": "c", "output": [{"stdout": "a"}]}
+    assert kinds([shell, told]) == []
+    assert kinds([shell]) == ["missing_result"]
+    assert repair([shell], {"c": "a"}).document == [shell]
+    assert [each.what for each in convert([told], "chat").lost] == ["shell_call_output"]
+    beside: list[Raw] = [
+        {"type": "local_shell_call", "id": "lsh_1", "call_id": "c", "action": {}},
+        {"type": "local_shell_call_output", "id": "c", "output": "a"},
+        {"type": "tool_search_call", "call_id": None, "arguments": {}},
+    ]
+    assert kinds([*beside, {"role": "user", "content": "?"}]) == []
+
+
 def test_what_is_not_touched_stays_the_very_same_and_the_given_is_never_changed() -> None:
     broken = WRITE["messages"]([User(), ASKED, RESULT_A, Says(), User(), Asks((B,)), User()])
     broken[0]["cache_control"] = {"type": "ephemeral"}
@@ -309,7 +341,10 @@ def test_what_is_not_touched_stays_the_very_same_and_the_given_is_never_changed(
      [{"role": "assistant", "tool_calls": [{"id": "a"}]}], [{"type": "function_call"}],
      [{"role": "user", "content": [{"type": "tool_use", "id": "a", "name": "b", "input": {}}]}],
      [{"role": "tool", "content": ""}, {"type": "message", "role": "user", "content": ""}],
-     [{"type": "Feature"}], {"choices": [{}]}, {"output": [None]},
+     [{"type": "Feature"}], {"choices": [{"message": {"role": "user", "content": "?"}}]},
+     {"input": [{"role": "user", "content": [
+         {"type": "tool_result", "tool_use_id": "a", "content": "?"}]}]},
+     {"choices": [{}]}, {"output": [None]},
      {"system": 3, "messages": [{"role": "user", "content": "?"}]},
      {"messages": [{"messages": [{"role": "user", "content": "?"}]}]}],
 )  # fmt: skip
@@ -432,8 +467,11 @@ def test_a_cut_at_every_length_leaves_orphans_that_are_taken_out(
 
 def _work(number: int) -> int:
     """How many functions are called to check so many messages, of which none is right."""
-    events = [e for n in range(number // 4) for e in (User(), Asks((Call(f"c{n}"),)), Result("x"))]
-    document = WRITE["chat"]([*events, *(Result(f"c{n}") for n in range(number // 4))])
+    turns = ((User(), Asks((Call(f"c{n}"),)), Result("x")) for n in range(number // 4))
+    events: list[Event] = [event for turn in turns for event in turn]
+    events += [Result(f"c{n}") for n in range(number // 4)]
+    events += [Asks(tuple(Call(id_) for id_ in ("same", "other") for _ in range(number // 4)))]
+    document = WRITE["chat"]([*events, *(Result(f"x{n}") for n in range(number // 4))])
     called = 0
 
     def count(frame: Any, event: str, argument: Any) -> None:

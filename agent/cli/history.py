@@ -5,7 +5,10 @@ Without `--thread`, nothing of the graph, of a model's client or of the database
 
 import json
 import os
-from collections.abc import Callable
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
@@ -14,17 +17,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agent.cli import process
+from agent.problems import Problem
 
 if TYPE_CHECKING:
-    from agent.history import Converted, Finding, History
+    from agent.history.mending import Known
 
 SIZE = 200_000_000  # bytes of one file
+UNDONE = "Nothing was done."
 STEP = 1_000  # messages after which progress is told
+TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[][{}]', re.DOTALL)
 
-file_argument = click.argument("file", type=click.Path(path_type=Path))
-out_option = click.option(
-    "-o", "--out", type=click.Path(path_type=Path), help="Write to this file, not to stdout."
-)
+PATH = click.Path(path_type=Path)
+file_argument = click.argument("file", type=PATH)
+out_option = click.option("-o", "--out", type=PATH, help="Write to this file, not to stdout.")
 
 
 @dataclass(frozen=True)
@@ -35,13 +40,33 @@ class Document:
     value: Any
     lines: bool
 
-    def written(self, value: Any) -> str:
-        """Another value in the same form; the very same text for the very same value."""
-        if value is self.value:
-            return self.text
-        if self.lines and isinstance(value, list):
-            return "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in value)
-        return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+    def mended(self, value: Any, key: str) -> str:
+        """Its text with other messages under the key; those that stayed keep their own text."""
+        before, after = (each[key] if key else each for each in (self.value, value))
+        if value is self.value or not isinstance(before, list):
+            return self.text if value is self.value else f"{_json(after)}\n"
+        spans = list(self._spans(key))
+        own = {id(raw): self.text[slice(*span)] for raw, span in zip(before, spans, strict=True)}
+        apart = "\n" if self.lines else ", "
+        between = self.text[spans[0][1] : spans[1][0]] if spans[1:] else apart
+        told = between.join(own.get(id(raw)) or _json(raw, None) for raw in after)
+        return self.text[: spans[0][0]] + told + self.text[spans[-1][1] :]
+
+    def _spans(self, key: str) -> Iterator[tuple[int, int]]:
+        """Where each message begins and ends: objects of one depth, in the list under the key."""
+        inside = 0 if self.lines else 1 + bool(key)
+        depth, start, name, listed = 0, 0, "", not key
+        for token in TOKEN.finditer(self.text):
+            if token[0] in "[{":
+                depth, start = depth + 1, start if depth > inside else token.start()
+                if depth == 2 and key:
+                    listed = token[0] == "[" and json.loads(name) == key
+            elif token[0] in "]}":
+                depth -= 1
+                if depth == inside and listed:
+                    yield start, token.end()
+            elif depth == 1:
+                name = token[0]
 
 
 @click.group()
@@ -59,29 +84,26 @@ def check(file: Path, as_json: bool) -> int:
     """Say what an API would refuse in FILE, and what to do about it."""
     from agent import history as doctor
 
-    read = _history(file, _read(file).value)
-    found = doctor.check(read, progress=_progress)
-    about: dict[str, Any] = {
-        "protocol": read.protocol,
-        "messages": len(read.messages),
-        "valid": not found,
-    }
+    with _used(file):
+        read = doctor.read(_read(file).value)
+        found = doctor.check(read, progress=_progress)
+    about: dict[str, Any] = {"protocol": read.protocol, "messages": len(read.messages)}
     if as_json:
         names = ("kind", "index", "path", "call_id", "message", "vendors")
-        about["problems"] = [{name: getattr(each, name) for name in names} for each in found]
+        problems = [{name: getattr(each, name) for name in names} for each in found]
+        about |= {"valid": not found, "problems": problems}
         click.echo(json.dumps(about, ensure_ascii=False))
     else:
-        lines = [f"{each.path or 'all'}: {each.kind}: {_sentence(each)}" for each in found]
+        lines = [f"{each.path or 'all'}: {each.kind}: {each}" for each in found]
         verdict = f"{len(found)} problems" if found else "valid"
-        click.echo("\n".join([*lines, f"{verdict}: {len(read.messages)} {read.protocol} messages"]))
+        lines.append(f"{verdict}: {len(read.messages)} {read.protocol} messages")
+        click.echo("\n".join(lines))
     return 1 if found else 0
 
 
 @history.command()
 @file_argument
-@click.option(
-    "--results", type=click.Path(path_type=Path), help="JSON: {call id: its real result}."
-)
+@click.option("--results", type=PATH, help="JSON: {call id: its real result}.")
 @click.option("--thread", help="Take the results from this thread's journal and ledger.")
 @click.option("--not-executed", multiple=True, metavar="CALL_ID", help="This call never ran.")
 @out_option
@@ -100,22 +122,25 @@ def repair(
     """
     from agent import history as doctor
 
-    document = _read(file)
-    read = _history(file, document.value)
-    given = _results(results, not_executed)
-    known = _with_kept(thread, given) if thread else given
-    repaired = doctor.repair(read, known, not_executed=not_executed)
-    text = document.written(repaired.document)
-    if diff:
-        click.echo(_diff(document, repaired.document))
-    else:
-        _write(text, out)
+    with _used(file):
+        document = _read(file)
+        read = doctor.read(document.value)
+        given = _results(results, not_executed)
+        kept = _kept(thread) if thread else None
+        repaired = doctor.repair(read, given, not_executed=not_executed, kept=kept)
+        if diff:
+            both = (document.value, repaired.document)
+            before, after = (_json(each).split("\n") for each in both)
+            click.echo("\n".join(unified_diff(before, after, "before", "after", lineterm="")))
+            process.say("Nothing was written. This is what a repair does:")
+        else:
+            _write(document.mended(repaired.document, read.key), out)
     for each in repaired.done:
         process.say(f"{each.path}: {each.repaired}")
     for each in repaired.left:
-        process.say(f"left: {each.path}: {_sentence(each)}")
-    if foreign := sorted(given.keys() - {call.id for call in read.calls()}):
-        process.say(f"Not used, since no call has this id: {', '.join(foreign)}")
+        process.say(f"left: {each.path}: {each}")
+    if repaired.unused:
+        process.say(f"Not used, since no call needs it: {', '.join(repaired.unused)}")
     return 1 if repaired.left else 0
 
 
@@ -124,95 +149,72 @@ def repair(
 @click.option("--to", type=click.Choice(["responses", "chat", "messages"]), required=True)
 @out_option
 def convert(file: Path, to: Any, out: Path | None) -> int:
-    """Write FILE in the form of another API, and name what that one cannot hold."""
+    """Write the history in FILE in the form of another API, and name what is left out."""
     from agent import history as doctor
 
-    document = _read(file)
-    converted = doctor.convert(_history(file, document.value), to)
-    _write(document.written(converted.document), out)
-    for line in _lost(converted):
-        process.say(line)
+    with _used(file):
+        document = _read(file)
+        converted = doctor.convert(document.value, to)
+        told = converted.document
+        lines = document.lines and isinstance(told, list)
+        text = "\n".join(_json(each, None) for each in told) if lines else _json(told)
+        _write(document.text if told is document.value else f"{text}\n", out)
+    places: dict[str, list[str]] = {}
+    for each in converted.lost:
+        places.setdefault(each.what, []).append(each.path or "the request")
+    for what, (first, *more) in places.items():
+        process.say(f"left out: {what} ({first}" + (f" and {len(more)} more)" if more else ")"))
     return 0
 
 
-def _problem(sentence: str) -> Exception:
-    """Imported only now: the sentences of all languages come with it."""
-    from agent.problems import Problem
+@contextmanager
+def _used(file: Path) -> Iterator[None]:
+    from agent.history import NotHistory
 
-    return Problem(f"{sentence} Nothing was done.")
+    try:
+        yield
+    except NotHistory as error:
+        raise Problem(f"{file} holds no history. {error} {UNDONE}") from None
+    except RecursionError:
+        raise Problem(f"{file} is nested too deeply. {UNDONE}") from None
 
 
 def _read(file: Path) -> Document:
-    try:
-        if file.exists() and not file.is_file():
-            raise _problem(f"{file} is no regular file.")
-        if file.stat().st_size > SIZE:
-            raise _problem(f"{file} is larger than {SIZE // 10**6} MB.")
-        text = file.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise _problem(f"{file} cannot be read ({error.strerror}).") from None
-    except UnicodeDecodeError:
-        raise _problem(f"{file} is not UTF-8 text.") from None
-    return _parsed(file, text)
-
-
-def _parsed(file: Path, text: str) -> Document:
     from agent.strict import NotStrictJson, decode
 
+    text = process.text_of(file, SIZE, UNDONE)
     try:
         return Document(text, decode(text), lines=False)
     except NotStrictJson as error:
         wrong = str(error)
-    lines = [line for line in text.split("\n") if line.strip()]
-    listed: list[Any] = []
+    lines, listed = [line for line in text.split("\n") if line.strip()], list[Any]()
     try:
         listed += (decode(line) for line in lines)
     except NotStrictJson as error:
         wrong = f"Message {len(listed) + 1}: {error}" if listed else wrong
     if not lines or len(listed) < len(lines):
-        raise _problem(f"{file} cannot be used. {wrong}")
+        raise Problem(f"{file} cannot be used. {wrong if lines else 'It is empty.'} {UNDONE}")
     return Document(text, listed, lines=True)
-
-
-def _history(file: Path, value: Any) -> "History":
-    from agent.history import NotHistory, read
-
-    try:
-        return read(value)
-    except NotHistory as error:
-        raise _problem(f"{file} holds no history. {error}") from None
 
 
 def _results(file: Path | None, not_executed: tuple[str, ...]) -> dict[str, Any]:
     given = _read(file).value if file else {}
     if not isinstance(given, dict):
-        raise _problem(f"{file} is no JSON object of results by call id.")
+        raise Problem(f"{file} is no JSON object of results by call id. {UNDONE}")
     if both := sorted(given.keys() & set(not_executed)):
         raise click.UsageError(f"{both[0]} has a result and is said not to have run.")
     return given
 
 
-def _with_kept(thread: str, given: dict[str, Any]) -> Callable[[Any], Any]:
-    """What is given by hand, and otherwise what the thread's own records say."""
+def _kept(thread: str) -> "Known":
     import asyncio
 
-    kept = asyncio.run(_kept(thread))
-    return lambda call: given[call.id] if call.id in given else kept(call)
-
-
-async def _kept(thread: str) -> Callable[[Any], Any]:
     from agent import settings
     from agent.history.kept import results_of
-    from agent.journal import ThreadJournal
-    from agent.store import open_database
 
-    database = open_database(settings.load().database_url)
-    try:
-        if await ThreadJournal(database, thread).owner() is None:
-            raise _problem(f"There is no such thread: {thread}.")
-        return await results_of(database, thread)
-    finally:
-        await database.close()
+    if known := asyncio.run(results_of(settings.load().database_url, thread)):
+        return known
+    raise Problem(f"There is no such thread: {thread}. {UNDONE}")
 
 
 def _write(text: str, out: Path | None) -> None:
@@ -220,36 +222,25 @@ def _write(text: str, out: Path | None) -> None:
     if out is None:
         click.echo(text, nl=False)
         return
-    half = out.with_name(f"{out.name}.{os.getpid()}.part")
+    target = Path(os.path.realpath(out))  # a link stays one
+    half = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
+        if out.exists() and not (out.is_file() and os.access(out, os.W_OK)):
+            raise Problem(f"{out} is no regular file that may be written. {UNDONE}")
+        half.touch()
+        if out.exists():
+            shutil.copymode(out, half)
         half.write_bytes(text.encode(errors="backslashreplace"))
-        half.replace(out)
+        half.replace(target)
     except OSError as error:
-        half.unlink(missing_ok=True)
-        raise _problem(f"{out} cannot be written ({error.strerror}).") from None
+        raise Problem(f"{out} cannot be written ({error.strerror}). {UNDONE}") from None
+    finally:
+        with suppress(OSError):
+            half.unlink()
 
 
-def _diff(document: Document, value: Any) -> str:
-    before, after = (
-        json.dumps(each, ensure_ascii=False, indent=2).split("\n")
-        for each in (document.value, value)
-    )
-    return "\n".join(unified_diff(before, after, "before", "after", lineterm=""))
-
-
-def _sentence(finding: "Finding") -> str:
-    return f"{finding.message} {finding.vendors}".rstrip()
-
-
-def _lost(converted: "Converted") -> list[str]:
-    """A line for each thing that was lost, with its first place."""
-    places: dict[str, list[str]] = {}
-    for each in converted.lost:
-        places.setdefault(each.what, []).append(each.path or "the request")
-    return [
-        f"not held: {what} ({paths[0]}" + (f" and {len(paths) - 1} more)" if paths[1:] else ")")
-        for what, paths in places.items()
-    ]
+def _json(value: Any, indent: int | None = 2) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=indent)
 
 
 def _progress(done: int, of: int) -> None:

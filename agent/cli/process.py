@@ -6,6 +6,9 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from agent.problems import Problem
 
 LONGEST = 1_000  # characters of a line on stderr
 
@@ -85,6 +88,20 @@ def done(what: str) -> Iterator[None]:
         yield
     except Unwritten as lost:
         raise Unwritten(f"{lost} {what}") from lost
+
+
+def text_of(file: Path, size: int, undone: str) -> str:
+    """A file of at most so many bytes of UTF-8 text. Raises Problem; undone: its last sentence."""
+    try:
+        if file.exists() and not file.is_file():
+            raise Problem(f"{file} is no regular file. {undone}")
+        if file.stat().st_size > size:
+            raise Problem(f"{file} is larger than {size // 10**6} MB. {undone}")
+        return file.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise Problem(f"{file} cannot be read ({error.strerror}). {undone}") from None
+    except UnicodeDecodeError:
+        raise Problem(f"{file} is not UTF-8 text. {undone}") from None
 
 
 def say(text: str) -> None:

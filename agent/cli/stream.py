@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agent.cli import process
+
 if TYPE_CHECKING:
     from agent.wire.protocols import Protocol
 
@@ -30,21 +32,9 @@ def check(file: Path, as_json: bool) -> int:
 
 
 def _events(file: Path) -> list[str]:
-    from agent.problems import Problem
     from agent.wire.protocols import SIZE, Events
 
-    try:
-        if file.exists() and not file.is_file():
-            raise Problem(f"{file} is no regular file. Nothing was checked.")
-        if file.stat().st_size > SIZE:
-            raise Problem(f"{file} is larger than {SIZE // 10**6} MB. Nothing was checked.")
-        body = file.read_bytes()
-        body.decode()
-    except OSError as error:
-        raise Problem(f"{file} cannot be read ({error.strerror}). Nothing was checked.") from None
-    except UnicodeDecodeError:
-        raise Problem(f"{file} is not UTF-8 text. Nothing was checked.") from None
-    return list(Events(body))
+    return list(Events(process.text_of(file, SIZE, "Nothing was checked.").encode()))
 
 
 def _found(events: list[str], file: Path) -> dict[str, Any]:

@@ -14,6 +14,7 @@ what is none of these. `agent.history.langchain` checks a history before the age
 
 from collections import Counter
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any
 
@@ -22,21 +23,19 @@ from agent.history.findings import Examination, Progress
 from agent.history.kinds import KINDS, Finding
 from agent.history.mending import Known, Mending, Repaired
 from agent.history.model import History, NotHistory, Part
-from agent.history.readers import WRONG_FORM, read
+from agent.history.readers import read
 from agent.wire.names import Name
 
 __all__ = [
-    "KINDS", "Converted", "Finding", "History", "Lost", "NotHistory", "Repaired",
+    "KINDS", "Converted", "Finding", "History", "Lost", "NotHistory", "Part", "Repaired",
     "check", "convert", "read", "repair",
 ]  # fmt: skip
 
-NOT_EXECUTED = {
-    "status": "error",
-    "error": {"kind": "not_executed", "message": "This call was not executed."},
-}
+NEVER_RAN = {"kind": "not_executed", "message": "This call was not executed."}
+NOT_EXECUTED = {"status": "error", "error": NEVER_RAN}
 
 
-def check(history: Any, *, progress: Progress = lambda done, of: None) -> list[Finding]:
+def check(history: Any, *, progress: Progress | None = None) -> list[Finding]:
     """What an API would refuse, in the order of the messages; empty for a valid history.
 
     progress: is told after each message how many were checked, and of how many.
@@ -46,38 +45,39 @@ def check(history: Any, *, progress: Progress = lambda done, of: None) -> list[F
 
 def repair(
     history: Any,
-    results: Mapping[str, Any] | Known = MappingProxyType({}),
+    results: Mapping[str, Any] = MappingProxyType({}),
     *,
     not_executed: Collection[str] = (),
+    kept: Known | None = None,
 ) -> Repaired:
     """The history with the real results in their places, and without results of no call.
 
-    results: what each call really returned, any JSON value, by call id; or a function of the call
-    that raises KeyError where its result is not known. not_executed: ids of calls that certainly
-    never ran; their result says so. A call whose result nobody knows stays as it is, in `left`;
-    so does one whose id does not say which of several it is.
+    results: what each call really returned, any JSON value, by call id. not_executed: ids of calls
+    that certainly never ran; their results say so. kept: is asked for all others; it raises
+    KeyError for a call whose result it does not know.
+
+    A call whose result nobody knows stays as it is, in `left`; so does one whose id does not say
+    which of several it is.
     """
-    examined = Examination(read(history)).run(lambda done, of: None)
-    given = {} if callable(results) else results
-    by_id = {**dict.fromkeys(not_executed, NOT_EXECUTED), **given}
-    unanswered = Counter(call.part.id for call in examined.calls if not call.result)
-
-    def known(call: Part) -> Any:
-        if callable(results) and call.id not in by_id:
-            return results(call)
-        if unanswered[call.id] > 1:
-            raise KeyError(call.id)
-        return by_id[call.id]
-
-    mending = Mending(examined, known)
+    examined = Examination(read(history)).run()
+    mending, given = Mending(examined), {**dict.fromkeys(not_executed, NOT_EXECUTED), **results}
+    times = Counter(called.part.id for called in examined.calls if mending.is_open(called))
+    unused = set(given)
+    for called in filter(mending.needs, examined.calls):
+        if times[called.part.id] == 1 and called.part.id in given:
+            mending.fill(called, given[called.part.id])
+            unused.discard(called.part.id)
+        elif kept and called.part.id not in given:
+            with suppress(KeyError):
+                mending.fill(called, kept(called.part))
     document = mending.document()
-    return Repaired(
-        document, mending.findings_done(), check(read(document, examined.history.protocol))
-    )
+    done = [each for each in examined.findings if (each.kind, each.path) in mending.done]
+    left = check(read(document, examined.history.protocol))
+    return Repaired(document, done, left, sorted(unused))
 
 
 def convert(history: Any, to: Name) -> Converted:
-    """The history in another protocol, and what that one cannot hold.
+    """The history in another protocol, and what is not in it: see `Converted`.
 
     Ids stay as they are; those that the other protocol refuses are named. A request stays a
     request; a response becomes the messages that a next request says of it.
@@ -85,7 +85,4 @@ def convert(history: Any, to: Name) -> Converted:
     read_one = read(history)
     if read_one.protocol == to:
         return Converted(read_one.document, [])
-    try:
-        return Conversion(read_one, to).converted()
-    except WRONG_FORM:
-        raise NotHistory("Some of its options do not have the form of its protocol.") from None
+    return Conversion(read_one, to).converted()

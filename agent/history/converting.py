@@ -1,16 +1,16 @@
 """A history in the form of another protocol; what that one cannot hold is named."""
 
-import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from agent.history.model import History, Part, Role
-from agent.history.writers import LIST, Raw, grouped, written_call, written_result
+from agent.history.model import History, Part, Raw, Role
+from agent.history.options import options
+from agent.history.writers import compact, grouped, written_call, written_result
 from agent.strict import SEAL, sealed
-from agent.wire.names import FITS, Name
+from agent.wire.names import ENDED, FITS, Name
 
 # What the readers take of a part or a message; other fields are the protocol's own.
 TAKEN: dict[str, set[str]] = {
@@ -20,15 +20,13 @@ TAKEN: dict[str, set[str]] = {
     "text": {"type", "text"},
     "refusal": {"type", "refusal"},
     "image": {"type", "image_url", "source", "detail"},
-    "message": {"type", "role", "content", "tool_calls", "refusal", "status", "stop_reason",
-                "finish_reason", "index", "message"},
+    # A message in each protocol.
+    "chat": {"type", "role", "content", "tool_calls", "refusal", "finish_reason", "index",
+             "message"},
+    "responses": {"type", "role", "content", "status"},
+    "messages": {"type", "role", "content", "stop_reason"},
 }  # fmt: skip
-# Options of a request that have one name in all protocols, and in OpenAI's two.
-SAME = ("model", "temperature", "top_p", "stream")
-OPENAIS = ("parallel_tool_calls", "store", "metadata", "user")
-LONGEST_ANSWER: dict[Name, str] = {
-    "chat": "max_completion_tokens", "responses": "max_output_tokens", "messages": "max_tokens",
-}  # fmt: skip
+APART = ("system", "developer")
 
 
 class Lost(NamedTuple):
@@ -56,17 +54,19 @@ class Conversion:
     _calls: dict[str, Part] = field(default_factory=dict)  # the newest of each id
 
     def converted(self) -> Converted:
-        turns = self._turns()
-        system: list[Part] = []
+        turns, system = self._turns(), list[Part]()
+        if self.history.key == "choices" and self.history.document["choices"][1:]:
+            self.lost.append(Lost("choices[1]", "another choice than the first"))
         if self.to == "messages" or (self.to == "responses" and self.history.is_request):
-            while turns and turns[0][0] in ("system", "developer"):
+            while turns and turns[0][0] in APART:
                 system += turns.pop(0)[1]
         document = {**self._options(), **self._system(system)}
         messages = [raw for role, parts in turns for raw in self._written(role, parts)]
         self._name_ids()
-        if self.history.is_request or document:
-            return Converted({**document, LIST[self.to]: messages}, self.lost)
-        return Converted(messages, self.lost)
+        if not (self.history.is_request or document):
+            return Converted(messages, self.lost)
+        key = "input" if self.to == "responses" else "messages"
+        return Converted({**document, key: messages}, self.lost)
 
     def _turns(self) -> list[tuple[Role, list[Part]]]:
         """Items of one response become one message; results of one response, too."""
@@ -75,7 +75,11 @@ class Conversion:
         if self.history.above:
             turns.append(("system", [*self.history.above]))
         for message in self.history.messages:
-            self._name_fields(message.raw, "message", message.path, message.parts)
+            inner = message.raw.get("message", {}) if self.history.protocol == "chat" else {}
+            if not any(part.raw is message.raw for part in message.parts):
+                self._name_fields({**message.raw, **inner}, self.history.protocol, message.path)
+            if message.ended not in ("", *ENDED):
+                self.lost.append(Lost(message.path, f"that it ended as {message.ended}"))
             if message.role in joining and turns and turns[-1][0] == message.role:
                 turns[-1][1].extend(message.parts)
             else:
@@ -83,107 +87,104 @@ class Conversion:
         return turns
 
     def _system(self, parts: list[Part]) -> Raw:
-        content = _plain(self._contents(parts, "system"))
+        content = _plain(self._made(parts, "system"))
         if self.to == "responses" and not isinstance(content, str):
             content = "\n\n".join(block["text"] for block in content)
         return {"system" if self.to == "messages" else "instructions": content} if content else {}
 
-    def _written(self, role: Role, parts: Sequence[Part]) -> Iterator[Raw]:
-        results = [raw for part in parts if part.kind == "result" for raw in self._result(part)]
-        yield from grouped(self.to, results)
+    def _written(self, role: Role, parts: list[Part]) -> Iterator[Raw]:
+        results = [part for part in parts if part.kind == "result"]
         rest = [part for part in parts if part.kind != "result"]
-        if self.to == "responses":
-            yield from self._items(role, rest)
-        elif self.to == "messages" and role in ("system", "developer"):
-            self.lost += [
-                Lost(part.path, f"a {role} message later than the first") for part in rest
-            ]
+        yield from grouped(self.to, self._made(results, "tool"))
+        if self.to == "messages" and role in APART:
+            self._lose(f"a {role} message later than the first", *rest)
+        elif self.to == "responses":
+            for is_call, some in groupby(rest, lambda part: part.kind == "call"):
+                made = self._made(some, role)
+                said = [{"type": "message", "role": role, "content": _plain(made)}] if made else []
+                yield from made if is_call else said
         else:
-            yield from self._message(role, rest)
+            calls = self._made((part for part in rest if part.kind == "call"), role)
+            said = self._made((part for part in rest if part.kind != "call"), role)
+            if self.to == "messages" and (said or calls):
+                yield {"role": role, "content": [*said, *calls] if calls else _plain(said)}
+            elif said or calls:
+                asked = {"tool_calls": calls} if calls else {}
+                yield {"role": role, "content": _plain(said) or None, **asked}
 
-    def _items(self, role: Role, parts: Sequence[Part]) -> Iterator[Raw]:
-        for is_call, some in groupby(parts, lambda part: part.kind == "call"):
-            if is_call:
-                yield from (raw for part in some for raw in self._call(part))
-            elif blocks := self._contents([*some], role):
-                yield {"type": "message", "role": role, "content": _plain(blocks)}
+    def _made(self, parts: Iterable[Part], role: Role) -> list[Raw]:
+        made = (self._one(part, role) for part in parts)
+        return [raw for raw in made if raw is not None]
 
-    def _message(self, role: Role, parts: Sequence[Part]) -> Iterator[Raw]:
-        calls = [raw for part in parts if part.kind == "call" for raw in self._call(part)]
-        blocks = self._contents([part for part in parts if part.kind != "call"], role)
-        if self.to == "messages" and (blocks or calls):
-            yield {"role": role, "content": [*blocks, *calls] if calls else _plain(blocks)}
-        elif blocks or calls:
-            asked = {"tool_calls": calls} if calls else {}
-            yield {"role": role, "content": _plain(blocks) or None, **asked}
+    def _one(self, part: Part, role: Role) -> Raw | None:
+        if part.kind == "call":
+            return self._call(part)
+        if part.kind == "result":
+            return self._result(part)
+        self._name_fields(part.raw, part.kind, part.path)
+        if part.kind == "image":
+            return self._image(part, role)
+        if part.kind not in ("text", "refusal"):
+            return self._lose(part.raw.get("type") or "a function's result", part)
+        if part.kind == "refusal" and self.to != "messages":
+            return {"type": "refusal", "refusal": part.text}
+        if part.kind == "refusal":
+            self._lose("that it is a refusal; its words stay", part)
+        elif self.to == "messages" and not part.text.strip():
+            return self._lose("a text of nothing but space", part)
+        said = "output_text" if role == "assistant" else "input_text"
+        return {"type": said if self.to == "responses" else "text", "text": part.text}
 
-    def _call(self, part: Part) -> list[Raw]:
+    def _call(self, part: Part) -> Raw | None:
         self._calls[part.id] = part
         if not self._holds(part):
-            self.lost.append(Lost(part.path, f"a call of the kind {part.form}, with its result"))
-            return []
+            return self._lose(f"a call of the kind {part.form}, with its result", part)
         self._name_fields(part.raw, "call", part.path)
-        return [written_call(self.to, part, self._arguments(part))]
+        given = part.arguments
+        if self.to == "messages":
+            given = sealed(given) if isinstance(given, str) else given
+            if isinstance(given, dict) and SEAL in given:
+                self._lose("arguments that are no JSON object, but as a text", part)
+        elif isinstance(given, dict):  # text that was no JSON is sealed in one, as the wire does it
+            given = given[SEAL] if [*given] == [SEAL] else compact(given)
+        return written_call(self.to, part, given)
 
     def _holds(self, call: Part) -> bool:
         return call.form == "function" or (call.form == "custom" and self.to != "messages")
 
-    def _arguments(self, part: Part) -> Any:
-        """Text that is no strict JSON is sealed in an object, as the wire does it."""
-        given = part.arguments
-        if self.to != "messages":
-            if isinstance(given, dict):
-                return given[SEAL] if [*given] == [SEAL] else _text(given)
-            return given
-        arguments = sealed(given) if isinstance(given, str) else given
-        if isinstance(arguments, dict) and SEAL in arguments:
-            self.lost.append(Lost(part.path, "arguments that are no JSON object, but as a text"))
-        return arguments
-
-    def _result(self, part: Part) -> list[Raw]:
-        call = self._calls.get(part.id)
-        if call and not self._holds(call):
-            return []
-        self._name_fields(part.raw, "result", part.path)
-        content = _plain(self._contents(part.inner, "tool")) or ""
-        return [written_result(self.to, part.id, call.form if call else "function", content)]
-
-    def _contents(self, parts: Sequence[Part], role: Role) -> list[Raw]:
-        return [block for part in parts if (block := self._block(part, role))]
-
-    def _block(self, part: Part, role: Role) -> Raw | None:
-        self._name_fields(part.raw, part.kind, part.path)
-        if part.kind == "refusal" and self.to != "messages":
-            return {"type": "refusal", "refusal": part.text}
-        if part.kind == "refusal":
-            self.lost.append(Lost(part.path, "that it is a refusal; its words stay"))
-        if self.to == "messages" and part.kind == "text" and not part.text.strip():
-            self.lost.append(Lost(part.path, "a text of nothing but space"))
+    def _result(self, part: Part) -> Raw | None:
+        call = self._calls.get(part.id, part)
+        if call is not part and not self._holds(call):
             return None
-        if part.kind in ("text", "refusal"):
-            said = "output_text" if role == "assistant" else "input_text"
-            kind = said if self.to == "responses" else "text"
-            return {"type": kind, "text": part.text}
-        image = self._image(part, role) if part.kind == "image" else None
-        if image is None:
-            self.lost.append(Lost(part.path, f"{part.raw.get('type', part.kind)}"))
-        return image
+        self._name_fields(part.raw, "result", part.path)
+        content = _plain(self._made(part.inner, "tool")) or ""
+        return written_result(self.to, call, content)
 
     def _image(self, part: Part, role: Role) -> Raw | None:
         """Only a user shows images, and a tool where its results may hold any."""
-        shows = role == "user" or (role == "tool" and self.to != "chat")
-        if not part.text or not shows:
-            return None
+        if not part.text or not (role == "user" or (role == "tool" and self.to != "chat")):
+            return self._lose(part.raw["type"], part)
         detail = {"detail": part.name} if part.name else {}
         if self.to == "chat":
             return {"type": "image_url", "image_url": {"url": part.text, **detail}}
         if self.to == "responses":
             return {"type": "input_image", "image_url": part.text, **detail}
-        self.lost += [Lost(part.path, "`detail`")] if detail else []
-        return {"type": "image", "source": _source(part.text)}
+        if detail:
+            self._lose("`detail`", part)
+        kind, is_data, data = part.text.removeprefix("data:").partition(";base64,")
+        if part.text.startswith("data:") and is_data:
+            source = {"type": "base64", "media_type": kind, "data": data}
+        else:
+            source = {"type": "url", "url": part.text}
+        return {"type": "image", "source": source}
 
-    def _name_fields(self, raw: Raw, kind: str, path: str, within: Sequence[Part] = ()) -> None:
-        if kind not in TAKEN or any(part.raw is raw for part in within):
+    def _lose(self, what: str, *parts: Part) -> Raw | None:
+        """Names what is left out. Nothing stands in its place."""
+        self.lost += [Lost(part.path, what) for part in parts]
+        return None
+
+    def _name_fields(self, raw: Raw, kind: str, path: str) -> None:
+        if kind not in TAKEN:
             return
         taken = TAKEN[kind] | ({"id"} if kind == "call" and "call_id" not in raw else set())
         self.lost += [
@@ -192,60 +193,26 @@ class Conversion:
         ]  # fmt: skip
 
     def _name_ids(self) -> None:
-        times = Counter(call.id for call in self.history.calls())
-        for call in self.history.calls():
+        calls = [p for message in self.history.messages for p in message.parts if p.kind == "call"]
+        times = Counter(call.id for call in calls)
+        for call in calls:
             again = self.to == "messages" and times[call.id] > 1
             if again or not FITS[self.to].fullmatch(call.id):
-                self.lost.append(Lost(call.path, "an id that it takes; this one stays as it is"))
+                self._lose("an id that it takes; this one stays as it is", call)
 
     def _options(self) -> Raw:
-        """The options of a request that both have, under their other names."""
-        if not isinstance(document := self.history.document, dict) or self.history.key == "content":
+        if not self.history.key or self.history.key == "content":
             return {}
-        read = (self.history.key, "system", "instructions")
-        given = {name: value for name, value in document.items() if name not in read}
-        same = SAME if "messages" in (self.to, self.history.protocol) else (*SAME, *OPENAIS)
-        kept = {name: given.pop(name) for name in same if name in given and self.history.is_request}
-        for name in (LONGEST_ANSWER[self.history.protocol], "max_tokens"):
-            if name in given:
-                kept[LONGEST_ANSWER[self.to]] = given.pop(name)
-        if tools := given.pop("tools", None):
-            kept["tools"] = [told for tool in tools for told in self._tool(tool)]
-        if choice := given.pop("tool_choice", None):
-            kept["tool_choice"] = _choice(choice, self.to)
-        self.lost += [Lost("", f"`{name}`") for name, value in given.items() if value is not None]
-        return kept
+        given = {name: value for name, value in self.history.document.items() if value is not None}
+        for name in (self.history.key, "system", "instructions"):
+            given.pop(name, None)
+        if not self.history.is_request:  # what a response says beside its message
+            self.lost += [Lost("", f"`{name}`") for name in given]
+            return {}
+        return options(given, self.history.protocol, self.to, self._name)
 
-    def _tool(self, tool: Raw) -> list[Raw]:
-        about = tool.get("function", tool)
-        schema = about.get("input_schema", about.get("parameters"))
-        if not isinstance(schema, dict) or "name" not in about:
-            self.lost.append(Lost("tools", f"a tool of the kind {tool.get('type')}"))
-            return []
-        told = {n: about[n] for n in ("name", "description", "strict") if about.get(n) is not None}
-        if self.to == "messages":
-            return [{**told, "input_schema": schema}]
-        told |= {"parameters": schema}
-        return [{"type": "function", **({"function": told} if self.to == "chat" else told)}]
-
-
-def _choice(choice: Any, to: Name) -> Any:
-    """`auto`, `none`, `required`, or one tool by its name."""
-    about = choice if isinstance(choice, dict) else {"type": choice}
-    if name := about.get("name") or about.get("function", {}).get("name"):
-        named: dict[Name, Raw] = {
-            "chat": {"type": "function", "function": {"name": name}},
-            "responses": {"type": "function", "name": name},
-            "messages": {"type": "tool", "name": name},
-        }
-        return named[to]
-    words = {"required": "any"} if to == "messages" else {"any": "required"}
-    word = words.get(about["type"], about["type"])
-    return {"type": word} if to == "messages" else word
-
-
-def _text(arguments: Raw) -> str:
-    return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+    def _name(self, what: str) -> None:
+        self.lost.append(Lost("", what))
 
 
 def _plain(blocks: list[Raw]) -> str | list[Raw]:
@@ -253,10 +220,3 @@ def _plain(blocks: list[Raw]) -> str | list[Raw]:
     if len(blocks) == 1 and "text" in blocks[0]:
         return str(blocks[0]["text"])
     return blocks
-
-
-def _source(url: str) -> Raw:
-    if not url.startswith("data:"):
-        return {"type": "url", "url": url}
-    kind, _, data = url.removeprefix("data:").partition(";base64,")
-    return {"type": "base64", "media_type": kind, "data": data}

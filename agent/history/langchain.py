@@ -26,7 +26,7 @@ def check(messages: Sequence[AnyMessage]) -> None:
     if _is_whole(messages):
         return
     history = History("chat", [*map(_message, messages)], None)
-    for finding in Examination(history).run(lambda done, of: None).findings:
+    for finding in Examination(history).run().findings:
         if finding.kind not in FITTED:
             raise BrokenHistory(finding.message)
     raise BrokenHistory("The results do not stand in the order of their calls.")

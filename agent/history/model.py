@@ -1,6 +1,5 @@
 """A history, whichever protocol it was written in: its messages, and the parts of each."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -8,9 +7,10 @@ from agent.wire.names import Name
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 Kind = Literal["text", "refusal", "image", "reasoning", "call", "result", "other"]
+Raw = dict[str, Any]
 
 
-class NotHistory(ValueError):
+class NotHistory(Exception):
     """What was given is no history in any of the protocols. The message is for a person."""
 
 
@@ -36,9 +36,11 @@ class Part:
 
     @property
     def form(self) -> str:
-        """`function` for what takes a JSON object; else what the vendor calls it."""
-        kind = str(self.raw.get("type") or "function").removesuffix("_output").removesuffix("_call")
-        return "function" if kind in ("tool_use", "function") else kind.removesuffix("_tool")
+        """Of a call: `function` takes a JSON object, `custom` text; else the vendor's own tool."""
+        kind = str(self.raw.get("type") or "function")
+        return {"tool_use": "function", "custom_tool_call": "custom"}.get(
+            kind, kind.removesuffix("_call")
+        )
 
 
 @dataclass(slots=True)
@@ -72,6 +74,3 @@ class History:
     @property
     def is_request(self) -> bool:
         return bool(self.key) and not self.response
-
-    def calls(self) -> Iterator[Part]:
-        return (part for message in self.messages for part in message.parts if part.kind == "call")

@@ -3,22 +3,36 @@
 Sources: the request and response types of the official SDKs, `openai` and `anthropic`.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
-from agent.history.model import History, Kind, Message, NotHistory, Part, Role
+from agent.history.model import History, Kind, Message, NotHistory, Part, Raw, Role
+from agent.wire.assemble import WRONG_FORM, responses
 from agent.wire.names import Name
 
-Raw = dict[str, Any]
-
-WRONG_FORM = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 NAMES = {"chat": "Chat Completions", "responses": "Responses", "messages": "Messages"}
+# The lists of messages that a document may hold, and whose they are where only one has them.
+LISTS = {"messages": "", "input": "responses", "output": "responses", "choices": "chat"}
+# What one protocol alone has: a role, a field of a message, or a type within its content.
+SIGNS = {
+    "chat": {"tool", "function", "tool_calls", "image_url", "input_audio", "file"},
+    "messages": {"stop_reason", "tool_use", "tool_result", "image", "thinking",
+                 "redacted_thinking", "document"},
+    "responses": {"type", "input_text", "output_text", "input_image", "input_file"},
+}  # fmt: skip
+# How a response ended, and whose result a result is.
+OfEach = dict[Name, str]
+ENDS: OfEach = {"chat": "finish_reason", "responses": "status", "messages": "stop_reason"}
+RESULT_ID: OfEach = {"chat": "tool_call_id", "responses": "call_id", "messages": "tool_use_id"}
+ROLES: dict[str, Role] = {**{role: role for role in get_args(Role)}, "function": "tool"}
+# Items that ask for an `…_output` under their call_id, and what holds the arguments of our tools'.
+CALLS = {
+    **responses.CALLS,
+    **dict.fromkeys(("computer_call", "shell_call", "apply_patch_call"), ""),
+}
 # A part of a content, by its type: what it is, and the field that says it.
 CONTENT: dict[str, tuple[Kind, str]] = {
-    "text": ("text", "text"),
-    "input_text": ("text", "text"),
-    "output_text": ("text", "text"),
+    **dict.fromkeys(("text", "input_text", "output_text"), ("text", "text")),
     "refusal": ("refusal", "refusal"),
     "image_url": ("image", "image_url"),
     "input_image": ("image", "image_url"),
@@ -26,15 +40,6 @@ CONTENT: dict[str, tuple[Kind, str]] = {
     "thinking": ("reasoning", "thinking"),
     "redacted_thinking": ("reasoning", "data"),
 }
-# What is found in one protocol alone.
-ONLY_CHAT = {"image_url", "input_audio", "file"}
-ONLY_MESSAGES = {"tool_use", "tool_result", "image", "thinking", "redacted_thinking", "document"}
-PAIRED = ("call", "result")
-ONLY_RESPONSES = {"input_text", "output_text", "input_image", "input_file"}
-ROLES: dict[str, Role] = {
-    "system": "system", "developer": "developer", "user": "user", "assistant": "assistant",
-    "tool": "tool", "function": "tool",
-}  # fmt: skip
 
 
 def read(document: Any, protocol: Name | None = None) -> History:
@@ -44,8 +49,6 @@ def read(document: Any, protocol: Name | None = None) -> History:
     """
     try:
         return document if isinstance(document, History) else _read(document, protocol)
-    except NotHistory:
-        raise
     except WRONG_FORM:
         raise NotHistory("It does not have the form of a request or a response.") from None
 
@@ -57,20 +60,20 @@ def _read(document: Any, protocol: Name | None) -> History:
     if not all(isinstance(each, dict) for each in listed):
         raise NotHistory("A message in it is no JSON object.")
     name = protocol or _protocol(document, key, listed)
-    places = (f"{key}[{n}]" if key != "content" else "" for n in range(len(listed)))
+    places = [f"{key}[{n}]" if key != "content" else "" for n in range(len(listed))]
     messages = [_message(name, *each) for each in zip(listed, places, strict=True)]
     about = document if isinstance(document, dict) else {}
-    if key == "output" and messages:
-        ended = str(about.get("status") or "")
-        messages[-1] = replace(messages[-1], ended=ended or messages[-1].ended)
+    if key == "output" and messages and about.get("status"):
+        messages[-1] = replace(messages[-1], ended=str(about["status"]))
+    above = (*_content(about, "", "system"), *_content(about, "", "instructions"))
+    _check("system", above)
     return History(
         protocol=name,
         messages=messages,
         document=document,
         key=key,
-        above=_above(about),
-        chained=bool(about.get("previous_response_id") or about.get("conversation"))
-        or any(raw.get("type") == "item_reference" for raw in listed),
+        above=above if key else (),
+        chained=bool(about.get("previous_response_id") or about.get("conversation")),
         response=key in ("output", "choices", "content"),
     )
 
@@ -83,10 +86,10 @@ def _listed(document: Any) -> tuple[str, list[Any]]:
         raise NotHistory("It is neither a JSON object nor a list.")
     if document.get("type") == "message" and document.get("role") == "assistant":
         return "content", [document]
-    key = next((k for k in ("messages", "input", "output", "choices") if k in document), None)
-    if key is None and "role" in document:
-        return "", [document]
+    key = next((key for key in LISTS if key in document), None)
     if key is None:
+        if "role" in document:
+            return "", [document]
         raise NotHistory("It has none of `messages`, `input`, `output` and `choices`.")
     listed = document[key]
     if isinstance(listed, str) and key == "input":
@@ -97,12 +100,14 @@ def _listed(document: Any) -> tuple[str, list[Any]]:
 
 
 def _protocol(document: Any, key: str, listed: list[Raw]) -> Name:
-    found = {"choices": "chat", "input": "responses", "output": "responses", "content": "messages"}
-    marks = {found[key]} if key in found else {m for raw in listed for m in _marks(raw)}
-    if isinstance(document, dict) and key == "messages":
-        tools = document.get("tools")
-        anthropic = isinstance(tools, list) and any("input_schema" in t for t in tools)
-        marks |= {"messages"} if "system" in document or anthropic else set()
+    whose = {**LISTS, "content": "messages"}.get(key)
+    marks = {whose} if whose else set()
+    if key not in ("choices", "content"):
+        marks |= {name for raw in listed for name in _marks(raw)}
+    if key == "messages":
+        tools = document.get("tools") or []
+        if "system" in document or any("input_schema" in tool for tool in tools):
+            marks.add("messages")
     if len(marks) > 1:
         raise NotHistory(f"It mixes the protocols {' and '.join(NAMES[m] for m in sorted(marks))}.")
     if not key and not any("role" in raw or "call_id" in raw for raw in listed):
@@ -113,114 +118,104 @@ def _protocol(document: Any, key: str, listed: list[Raw]) -> Name:
 
 def _marks(raw: Raw) -> set[str]:
     """The protocols that only can have written a message."""
-    kind, role, content = raw.get("type"), raw.get("role"), raw.get("content")
-    blocks = content if isinstance(content, list) else []
-    inner = {block.get("type") for block in blocks if isinstance(block, dict)}
-    found = {
-        "chat": role in ("tool", "function") or "tool_calls" in raw or bool(inner & ONLY_CHAT),
-        "messages": bool(inner & ONLY_MESSAGES) or "stop_reason" in raw,
-        "responses": (bool(kind) and "stop_reason" not in raw) or bool(inner & ONLY_RESPONSES),
-    }
-    return {name for name, is_ in found.items() if is_}
+    content = raw.get("content") if isinstance(raw.get("content"), list) else []
+    signs = {raw.get("role"), *raw, *(b.get("type") for b in content or () if isinstance(b, dict))}
+    found = {name for name in SIGNS if signs & SIGNS[name]}
+    return found - {"responses"} if "stop_reason" in raw else found
 
 
 def _message(name: Name, raw: Raw, path: str) -> Message:
     try:
-        message = READERS[name](raw, path)
-        _check(message)
-        return message
+        is_item = name == "responses" and raw.get("type") not in (None, "message")
+        role, parts = (_item if is_item else _said)(name, raw, path)
+        ended = raw.get(ENDS[name]) or ""
+        _check(role, parts, ended)
+        return Message(role, parts, path, raw, ended)
     except WRONG_FORM:
         raise NotHistory(f"{path or 'It'} does not have the form of {NAMES[name]}.") from None
 
 
-def _check(message: Message) -> None:
+def _check(role: Role, parts: tuple[Part, ...], *texts: object) -> None:
     """Raises ValueError for a text that is none, and for a call or result in a wrong role."""
-    texts = [message.ended]
-    for part in message.parts:
-        if (message.role == "assistant") != (part.kind == "call") and part.kind in PAIRED:
+    for part in parts:
+        if (role == "assistant") != (part.kind == "call") and part.kind in ("call", "result"):
             raise ValueError
-        texts += [part.id, part.name, part.item_id, *(each.text for each in (part, *part.inner))]
+        texts += (part.id, part.name, part.item_id, part.text, *(each.text for each in part.inner))
     if not all(isinstance(text, str) for text in texts):
         raise ValueError
 
 
-def _chat(raw: Raw, path: str) -> Message:
-    choice, raw_message = (raw, raw["message"]) if "message" in raw else ({}, raw)
-    path = f"{path}.message" if choice else path
-    role = ROLES[raw_message["role"]]
-    asks = role == "assistant" and raw_message.keys() & {"tool_calls", "refusal"}
-    content = raw_message.get("content") if asks else raw_message["content"]
-    parts = said = _content(content, path)
-    if raw_message["role"] == "tool":
-        parts = (_result(raw_message, path, raw_message.get("tool_call_id"), said),)
-    else:
-        calls = enumerate(raw_message.get("tool_calls") or ())
-        refusal = raw_message.get("refusal")
-        refused = [Part("refusal", f"{path}.refusal", {}, text=refusal)] if refusal else []
-        parts = (*said, *refused, *(_chat_call(c, f"{path}.tool_calls[{n}]") for n, c in calls))
-    ended = (choice or raw_message).get("finish_reason") or ""
-    return Message(role, parts, path, raw, ended)
+def _said(name: Name, raw: Raw, path: str) -> tuple[Role, tuple[Part, ...]]:
+    """A message; in Chat Completions also the choice that it is."""
+    roles = ROLES
+    if name == "chat" and "message" in raw:
+        raw, path, roles = raw["message"], f"{path}.message", {"assistant": "assistant"}
+    role = roles[raw["role"]]
+    if name != "chat":
+        return role, _content(raw, path, needed=True)
+    if raw["role"] == "function":
+        return role, (Part("other", path, raw),)
+    parts = _content(raw, path, needed=not {"tool_calls", "refusal", "function_call"} & raw.keys())
+    if role == "tool":
+        return role, (_result(name, raw, path, parts),)
+    if refusal := raw.get("refusal"):
+        parts += (Part("refusal", f"{path}.refusal", {}, text=refusal),)
+    calls = enumerate(raw.get("tool_calls") or ())
+    return role, parts + tuple(_chat_call(c, f"{path}.tool_calls[{n}]") for n, c in calls)
 
 
 def _chat_call(raw: Raw, path: str) -> Part:
-    inner = raw["custom"] if raw.get("type") == "custom" else raw["function"]
-    arguments = inner["input"] if raw.get("type") == "custom" else inner["arguments"]
-    return Part("call", path, raw, id=raw.get("id") or "", name=inner["name"], arguments=arguments)
+    kind, field = ("custom", "input") if raw.get("type") == "custom" else ("function", "arguments")
+    about = raw[kind]
+    return Part("call", path, raw, "", raw.get("id") or "", about["name"], about[field])
 
 
-def _responses(raw: Raw, path: str) -> Message:
-    kind, ended = str(raw.get("type") or "message"), raw.get("status") or ""
-    if kind == "message":
-        return Message(ROLES[raw["role"]], _content(raw["content"], path), path, raw, ended)
-    if kind == "function_call" or (kind.endswith("_call") and "call_id" in raw):
-        arguments = raw["arguments"] if kind == "function_call" else raw.get("input")
-        id_, item_id, name = raw.get("call_id") or "", raw.get("id") or "", raw.get("name", "")
-        part = Part("call", path, raw, "", id_, name, arguments, item_id)
-        return Message("assistant", (part,), path, raw, ended)
-    if kind.endswith("_call_output"):
-        said = _content(raw["output"], path, "output")
-        return Message("tool", (_result(raw, path, raw.get("call_id"), said),), path, raw, ended)
-    part = Part("reasoning" if kind == "reasoning" else "other", path, raw)
-    return Message("assistant", (part,), path, raw, ended)
+def _item(name: Name, raw: Raw, path: str) -> tuple[Role, tuple[Part, ...]]:
+    kind, id_ = raw["type"], raw.get("call_id") or ""
+    if kind in CALLS:
+        given, item_id = raw[CALLS[kind]] if CALLS[kind] else None, raw.get("id") or ""
+        part = Part("call", path, raw, "", id_, raw.get("name", ""), given, item_id)
+        return "assistant", (part,)
+    of = kind.removesuffix("_output")
+    if of != kind and of in CALLS:
+        ours, other = CALLS[of], (Part("other", path, raw),)
+        said = _content(raw, path, "output", needed=True, inner=True) if ours else other
+        return "tool", (_result(name, raw, path, said),)
+    return "assistant", (Part("reasoning" if kind == "reasoning" else "other", path, raw),)
 
 
-def _messages(raw: Raw, path: str) -> Message:
-    role, parts = ROLES[raw["role"]], _content(raw["content"], path)
-    return Message(role, parts, path, raw, raw.get("stop_reason") or "")
-
-
-READERS: dict[Name, Callable[[Raw, str], Message]] = {
-    "chat": _chat,
-    "responses": _responses,
-    "messages": _messages,
-}
-
-
-def _content(content: Any, path: str, key: str = "content") -> tuple[Part, ...]:
-    """A text, a list of parts, or one part alone."""
+def _content(
+    about: Raw, path: str, key: str = "content", *, needed: bool = False, inner: bool = False
+) -> tuple[Part, ...]:
+    """A text, a list of parts, or one part alone. inner: of a result, which holds no other."""
+    content = about[key] if needed else about.get(key)
     if content is None or isinstance(content, str):
         return (Part("text", path, {}, text=content),) if content else ()
     at = f"{path}.{key}" if path else key
     listed = [content] if isinstance(content, dict) else content
-    return tuple(_part(raw, f"{at}[{n}]") for n, raw in enumerate(listed))
+    part = _block if inner else _part
+    return tuple(part(raw, f"{at}[{n}]") for n, raw in enumerate(listed))
 
 
 def _part(raw: Raw, path: str) -> Part:
-    kind = raw["type"]
-    if kind == "tool_use":
+    if raw["type"] == "tool_use":
         return Part("call", path, raw, "", raw.get("id") or "", raw["name"], raw["input"])
-    if kind == "tool_result":
-        return _result(raw, path, raw.get("tool_use_id"), _content(raw.get("content"), path))
-    meaning, field = CONTENT.get(kind, ("other", ""))
-    if meaning == "image":
-        image: Any = raw.get(field)
-        detail = (image if kind == "image_url" else raw).get("detail") or ""
-        return Part("image", path, raw, text=_url(image), name=detail)
-    return Part(meaning, path, raw, text=raw[field] if field else "")
+    if raw["type"] == "tool_result":
+        return _result("messages", raw, path, _content(raw, path, inner=True))
+    return _block(raw, path)
 
 
-def _result(raw: Raw, path: str, id_: Any, said: tuple[Part, ...]) -> Part:
-    return Part("result", path, raw, id=id_ or "", inner=said)
+def _block(raw: Raw, path: str) -> Part:
+    kind, field = CONTENT.get(raw["type"], ("other", ""))
+    if kind != "image":
+        return Part(kind, path, raw, text=raw[field] if field else "")
+    image: Any = raw.get(field)
+    about = image if raw["type"] == "image_url" else raw
+    return Part("image", path, raw, text=_url(image), name=about.get("detail") or "")
+
+
+def _result(name: Name, raw: Raw, path: str, said: tuple[Part, ...]) -> Part:
+    return Part("result", path, raw, id=raw.get(RESULT_ID[name]) or "", inner=said)
 
 
 def _url(image: Any) -> str:
@@ -229,8 +224,3 @@ def _url(image: Any) -> str:
         return f"data:{image['media_type']};base64,{image['data']}"
     url = image.get("url") if isinstance(image, dict) else image
     return str(url or "")
-
-
-def _above(document: Raw) -> tuple[Part, ...]:
-    keys = ("system", "instructions")
-    return tuple(part for key in keys for part in _content(document.get(key), "", key))
