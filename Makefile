@@ -42,6 +42,7 @@ bench: .venv/.benchmark ## measure speed beside ToolNode, create_agent and pydan
 	@$(PYTHON_IN_VENV) -m benchmarks.conversation
 	@$(PYTHON_IN_VENV) -m benchmarks.history
 	@$(PYTHON_IN_VENV) -m benchmarks.tracing
+	@$(PYTHON_IN_VENV) -m benchmarks.throughput
 
 lint: .venv/.lint ## check format, style, types and who may import whom
 	@$(PYTHON_IN_VENV) -m ruff format --quiet --check . || { echo 'The format is off: run `make format`.' >&2; exit 1; }

@@ -20,19 +20,20 @@ async def open_saver(database: Database) -> AsyncIterator[Any]:
     Raises DatabaseProblem.
     """
     await database.prepare()
-    opened = _in_file(database.file) if database.file else _on_server(database)
+    opened = _in_file(database, database.file) if database.file else _on_server(database)
     with database.problems():
         async with opened as saver:
             yield saver
 
 
 @asynccontextmanager
-async def _in_file(file: str) -> AsyncIterator[Any]:
+async def _in_file(database: Database, file: str) -> AsyncIterator[Any]:
     import aiosqlite
-    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+    from agent.grouped_saver import GroupedSaver
 
     async with aiosqlite.connect(file, timeout=BUSY_SECONDS) as connection:
-        saver = AsyncSqliteSaver(connection)
+        saver = GroupedSaver(connection, database)
         await saver.setup()
         yield saver
 

@@ -10,13 +10,12 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
-from sqlalchemy import ColumnElement, Select, func, select, update
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import ColumnElement, Connection, Select, func, select, update
 from typing_extensions import TypedDict
 
 from agent import tables
 from agent.calls import ToolCall, ToolResult, key_of
-from agent.rows import put_fence
+from agent.rows import fencing
 from agent.state import Results
 from agent.usage import Spent
 from tools.database import Database
@@ -109,19 +108,22 @@ class ThreadJournal:
         lost or told again. Raises NoSuchThread.
         """
         now, thread = _now(), self.thread
-        async with self.database.begin() as db:
+
+        def begin(db: Connection) -> int:
             begun = {"thread_id": thread, "customer_id": customer, "begun_at": now}
-            await _write(db, tables.threads, [begun], replace=False)
-            if await _owner(db, thread) != customer:
+            _write(db, tables.threads, [begun], replace=False)
+            if _owner(db, thread) != customer:
                 raise NoSuchThread
-            await put_fence(db, thread, fence)
-            if number := await _open_turn(db, thread, asked.id):
+            db.execute(fencing(db, thread, fence))
+            if number := _open_turn(db, thread, asked.id):
                 return number
-            number = 1 + (await db.scalar(_newest_turn(thread)) or 0)
+            number = 1 + (db.scalar(_newest_turn(thread)) or 0)
             asking = {"question_id": asked.id, "question": asked.text, "begun_at": now}
             row = {"thread_id": thread, "turn": number, **asking}
-            await _write(db, tables.turns, [row], replace=False)
-        return number
+            _write(db, tables.turns, [row], replace=False)
+            return number
+
+        return await self.database.write(begin)
 
     async def end_turn(
         self, turn: int, answer: Mapping[str, Any], account: Account | None = None
@@ -131,15 +133,14 @@ class ThreadJournal:
         here = (c.thread_id == self.thread) & (c.turn == turn) & c.ended_at.is_(None)
         told = {"answer": dict(answer), "ended_at": _now(), **(account or {})}
         ended = update(tables.turns).where(here).values(told)
-        async with self.database.begin() as db:
-            await db.execute(ended)
+        await self.database.write(lambda db: db.execute(ended))
 
     async def note(self, turn: int, account: Account) -> None:
         """What a turn has cost that may never end."""
         c = tables.turns.c
         here = (c.thread_id == self.thread) & (c.turn == turn)
-        async with self.database.begin() as db:
-            await db.execute(update(tables.turns).where(here).values(dict(account)))
+        noted = update(tables.turns).where(here).values(dict(account))
+        await self.database.write(lambda db: db.execute(noted))
 
     async def keep(self, turn: int, calls: Sequence[ToolCall], results: Results) -> None:
         """Keeps a round's results; a step that runs again leaves what it told last."""
@@ -156,8 +157,7 @@ class ThreadJournal:
             }
             for place, call in enumerate(calls)
         ]
-        async with self.database.begin() as db:
-            await _write(db, tables.calls, rows, replace=True)
+        await self.database.write(lambda db: _write(db, tables.calls, rows, replace=True))
 
     async def results(self, turn: int, calls: Sequence[ToolCall]) -> Results:
         """What is kept of these calls of one turn, by `round/call_id`; the very same calls only."""
@@ -200,8 +200,7 @@ class ThreadJournal:
     async def rewrite(self, turn: int, key: str, result: ToolResult) -> None:
         """What became of a write since."""
         changed = update(tables.calls).where(self._this(turn, key)).values(result=dict(result))
-        async with self.database.begin() as db:
-            await db.execute(changed)
+        await self.database.write(lambda db: db.execute(changed))
 
     def _this(self, turn: int, key: str) -> ColumnElement[bool]:
         c, (round, call_id) = tables.calls.c, key.split("/", 1)
@@ -218,28 +217,26 @@ class ThreadJournal:
     async def owner(self) -> str | None:
         """The customer who began the thread; None when nobody did."""
         async with self.database.connect() as db:
-            return await _owner(db, self.thread)
+            return await db.run_sync(_owner, self.thread)
 
 
-async def _owner(db: AsyncConnection, thread: str) -> str | None:
+def _owner(db: Connection, thread: str) -> str | None:
     query = select(tables.threads.c.customer_id).where(tables.threads.c.thread_id == thread)
-    return (await db.execute(query)).scalar_one_or_none()
+    return db.execute(query).scalar_one_or_none()
 
 
 def _newest_turn(thread: str) -> Select[tuple[int]]:
     return select(func.max(tables.turns.c.turn)).where(tables.turns.c.thread_id == thread)
 
 
-async def _open_turn(db: AsyncConnection, thread: str, question_id: str) -> int | None:
+def _open_turn(db: Connection, thread: str, question_id: str) -> int | None:
     c = tables.turns.c
     here = (c.thread_id == thread, c.question_id == question_id, c.ended_at.is_(None))
-    number: int | None = await db.scalar(select(func.max(c.turn)).where(*here))
+    number: int | None = db.scalar(select(func.max(c.turn)).where(*here))
     return number
 
 
-async def _write(
-    db: AsyncConnection, table: Any, rows: Sequence[dict[str, Any]], *, replace: bool
-) -> None:
+def _write(db: Connection, table: Any, rows: Sequence[dict[str, Any]], *, replace: bool) -> None:
     """Inserts rows; those that are there stay, or are replaced."""
     if not rows:
         return
@@ -251,7 +248,7 @@ async def _write(
         if replace
         else insert.on_conflict_do_nothing()
     )
-    await db.execute(written, rows)
+    db.execute(written, rows)
 
 
 def _now() -> str:

@@ -68,7 +68,7 @@ class Ledger:
     async def begin_turn(self, thread: str, token: str) -> None:
         """From now on, only writes that carry this token are begun in the thread."""
         async with self.database.begin() as db:
-            await rows.put_fence(db, thread, token)
+            await db.execute(rows.fencing(db, thread, token))
 
     async def look_up(self, write: Write) -> Outcome | None:
         """What is known of this action already; None where it would be carried out now."""

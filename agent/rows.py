@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent import tables
@@ -64,10 +64,10 @@ async def events(db: AsyncConnection, *where: ColumnElement[bool]) -> Sequence[d
     return [dict(row) for row in (await db.execute(query)).mappings()]
 
 
-async def put_fence(db: AsyncConnection, thread: str, token: str) -> None:
+def fencing(db: AsyncConnection | Connection, thread: str, token: str) -> Any:
+    """The statement that puts a token in force."""
     written = tables.insert_into(db, tables.fences).values(thread_id=thread, token=token)
-    key = ["thread_id"]
-    await db.execute(written.on_conflict_do_update(index_elements=key, set_={"token": token}))
+    return written.on_conflict_do_update(index_elements=["thread_id"], set_={"token": token})
 
 
 async def check_fence(db: AsyncConnection, thread: str, token: str | None) -> None:

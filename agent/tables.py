@@ -3,7 +3,17 @@
 from typing import Any
 
 import sqlalchemy
-from sqlalchemy import JSON, Boolean, Column, Dialect, Integer, MetaData, Table, TypeDecorator
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Column,
+    Connection,
+    Dialect,
+    Integer,
+    MetaData,
+    Table,
+    TypeDecorator,
+)
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -28,7 +38,7 @@ class _AnyText(TypeDecorator[str]):
 Text = sqlalchemy.Text().with_variant(_AnyText(), "postgresql")
 
 
-def insert_into(db: AsyncConnection, table: Table) -> Any:
+def insert_into(db: AsyncConnection | Connection, table: Table) -> Any:
     """An insert that may say what to do on a conflict. Both dialects spell it alike."""
     return (sqlite_insert if db.dialect.name == "sqlite" else postgresql_insert)(table)
 

@@ -9,6 +9,7 @@ the command line does. What is loaded once, and has run a turn, is forked for ea
 """
 
 import asyncio
+import gc
 import inspect
 import json
 import os
@@ -22,22 +23,22 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict, astuple, dataclass, field
 from functools import wraps
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import aiosqlite
+import psycopg
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.errors import EmptyInputError
 from langgraph.types import Command
 from sqlalchemy import make_url
 
 from agent.cli import process, session
 from agent.cli.session import CallDecision, Session, open_session
+from agent.grouped_saver import GroupedSaver
 from agent.history.langchain import check
 from agent.problems import Problem
 from agent.report import confirmations, report
@@ -51,7 +52,7 @@ KILLED = -signal.SIGKILL
 STOPPED = 143  # by SIGTERM, in order
 THREAD = "t-crash"
 BOTH = "Please cancel order A-17 and refund 10 USD of order B, it arrived broken. Where is order A?"
-SAVERS = {"sqlite": AsyncSqliteSaver, "postgresql": AsyncPostgresSaver}
+SAVERS = {"sqlite": GroupedSaver, "postgresql": AsyncPostgresSaver}
 
 # By name, what is wrapped. "saver" and "shop" stand for the classes that the job uses.
 POINTS = {
@@ -281,13 +282,43 @@ def _protect(job: Job, turn: object) -> None:
     _connect_with("file:{}?mode=ro", uri=True)
 
 
-def _connect_with(name: str = "{}", **more: Any) -> None:
-    connect = aiosqlite.connect
+def _lose(job: Job, turn: object) -> None:
+    """The server breaks all connections off."""
+    others = "datname = current_database() AND pid <> pg_backend_pid()"
+    with psycopg.connect(job.url) as db:
+        db.execute(f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE {others}")
 
-    def changed(file: str, **options: Any) -> aiosqlite.Connection:
+
+def _restart(job: Job, turn: object) -> None:
+    """The server starts again, as it does when one of its processes was killed."""
+    with closing(psycopg.connect(job.url)) as witness, closing(psycopg.connect(job.url)) as killed:
+        os.kill(killed.info.backend_pid, signal.SIGKILL)
+        with suppress(psycopg.OperationalError):
+            witness.execute("SELECT pg_sleep(60)")
+    while not _answers(job.url):
+        time.sleep(0.01)
+
+
+def _answers(url: str) -> bool:
+    with suppress(psycopg.OperationalError):
+        psycopg.connect(url).close()
+        return True
+    return False
+
+
+def _leave_unheard(job: Job, turn: object) -> None:
+    """What was done was done, and the connection broke off before that was said."""
+    raise DatabaseProblem("The connection broke off.")
+
+
+def _connect_with(name: str = "{}", **more: Any) -> None:
+    """Whichever driver it is: SQLAlchemy's own, which has it from `dbapi2`, or aiosqlite."""
+    connect = sqlite3.connect
+
+    def changed(file: str, **options: Any) -> Any:
         return connect(name.format(file), **{**options, **more})
 
-    aiosqlite.connect = changed  # type: ignore[assignment]
+    sqlite3.connect = sqlite3.dbapi2.connect = changed  # type: ignore[assignment]
 
 
 _held: list[sqlite3.Connection] = []
@@ -298,6 +329,9 @@ STOPS: dict[str, Callable[[Job, Any], None]] = {
     "lock": _lock,
     "fill": _fill,
     "protect": _protect,
+    "lose": _lose,
+    "restart": _restart,
+    "unheard": _leave_unheard,
 }
 
 
@@ -345,6 +379,7 @@ def _warm() -> None:
         for job in (Job(url, "ask", text=BOTH), Job(url, "decide")):
             asyncio.run(_carry_out(job))
     assert threading.active_count() == 1, "what is forked has no other thread"
+    gc.freeze()  # a fork's collector would copy what it only looks at
 
 
 def main() -> None:

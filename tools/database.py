@@ -13,6 +13,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -20,14 +21,16 @@ from weakref import WeakKeyDictionary
 from sqlalchemy import URL, Connection, Engine, create_engine, event, func, make_url, select
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
-from sqlalchemy.pool import NullPool
+from sqlalchemy.pool import NullPool, StaticPool
 
 from tools import database_problems
 from tools.database_problems import DatabaseProblem, NoRoom
+from tools.grouping import Group
 from tools.migrating import Branch, migrate
 
 __all__ = ["Branch", "Database", "DatabaseProblem", "NoRoom"]
 
+_Done = TypeVar("_Done")
 BUSY_SECONDS = 10
 CONNECTIONS = 20  # to a server, of one process at most
 
@@ -47,6 +50,7 @@ class _Loop:
     # SQLite lets one writer in and the others poll, unfairly; within a process they queue instead.
     writer: asyncio.Lock | asyncio.Semaphore
     writing: set[asyncio.Task[Any] | None] = field(default_factory=set)
+    group: Group | None = None  # of SQLite
 
 
 class Database:
@@ -86,6 +90,21 @@ class Database:
                 await connection.execution_options(begin="BEGIN IMMEDIATE")
                 async with connection.begin():
                     yield connection
+
+    async def write(self, work: Callable[[Connection], _Done]) -> _Done:
+        """A whole write transaction: what `work` returns, once it is committed.
+
+        On SQLite it runs in a thread, perhaps more than once, and shares its commit with what is
+        written at the same time.
+        """
+        here = await self._here()
+        with self.problems():
+            if here.group is None:
+                async with self.begin() as connection:
+                    return await connection.run_sync(work)
+            _check_outermost(here)
+            done: _Done = await here.group.write(work)
+            return done
 
     @contextmanager
     def problems(self) -> Iterator[None]:
@@ -144,8 +163,13 @@ class Database:
         if loop not in self._loops:
             # In a thread: SQLAlchemy asks the file system, which a LangGraph server refuses here.
             engine = await asyncio.to_thread(_engine, self._url, create_async_engine)
-            writer = asyncio.Lock() if self._is_sqlite else asyncio.Semaphore(CONNECTIONS // 2)
-            self._loops.setdefault(loop, _Loop(engine, writer))  # the first of several tasks stays
+            made = _Loop(engine, asyncio.Semaphore(CONNECTIONS // 2))
+            if self._is_sqlite:
+                made.writer = asyncio.Lock()
+                # Kept open: a new connection reads the schema, and prepares each statement, anew.
+                kept = partial(_engine, self._url, create_engine, poolclass=StaticPool)
+                made.group = Group(await asyncio.to_thread(kept), made.writer)
+            self._loops.setdefault(loop, made)  # the first of several tasks stays
         return self._loops[loop]
 
     def _prepare(self, demo: bool) -> None:
@@ -184,10 +208,10 @@ def _read_url(url: str) -> URL:
     )
 
 
-def _engine(url: URL, create: Callable[..., _Engine]) -> _Engine:
+def _engine(url: URL, create: Callable[..., _Engine], **options: Any) -> _Engine:
     driver = _DRIVERS[url.get_backend_name()][create is create_async_engine]
     try:
-        engine = create(url.set(drivername=driver), **_options(url))
+        engine = create(url.set(drivername=driver), **{**_options(url), **options})
     except ModuleNotFoundError as error:
         problem = f"The database needs the package {error.name}; install it."
         raise DatabaseProblem(problem) from error
@@ -218,14 +242,13 @@ def _patient(url: URL) -> dict[str, Any]:
 
 def _listen(engine: Engine) -> None:
     sqlite = engine.dialect.name == "sqlite"
-    pragmas = ["PRAGMA foreign_keys = ON", "PRAGMA synchronous = NORMAL"]
-    settings = pragmas if sqlite else [f"SET lock_timeout = '{BUSY_SECONDS}s'"]
+    on_server = f"SET lock_timeout = '{BUSY_SECONDS}s'"
+    setting = "PRAGMA foreign_keys = ON" if sqlite else on_server
 
     @event.listens_for(engine, "connect")
     def configure(connection: Any, _record: object) -> None:
         cursor = connection.cursor()
-        for setting in settings:
-            cursor.execute(setting)
+        cursor.execute(setting)
         cursor.close()
         connection.commit()  # a setting that is rolled back is none
 
@@ -244,12 +267,17 @@ def _listen(engine: Engine) -> None:
 
 @asynccontextmanager
 async def _writing(here: _Loop) -> AsyncIterator[None]:
-    task = asyncio.current_task()
-    if task in here.writing:
-        raise RuntimeError("Database.begin() inside Database.begin(): use the outer connection.")
+    task = _check_outermost(here)
     here.writing.add(task)
     try:
         async with here.writer:
             yield
     finally:
         here.writing.discard(task)
+
+
+def _check_outermost(here: _Loop) -> asyncio.Task[Any] | None:
+    task = asyncio.current_task()
+    if task in here.writing:
+        raise RuntimeError("Database.begin() inside Database.begin(): use the outer connection.")
+    return task

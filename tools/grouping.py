@@ -1,0 +1,75 @@
+"""Write transactions of a SQLite file that share a commit.
+
+A commit waits for the disk, for milliseconds, and SQLite makes one at a time. While one is under
+way, what is asked next gathers, and the next commit takes all of it. Who asked is answered only
+when it is on the disk; work that fails leaves its neighbours alone.
+"""
+
+import asyncio
+import sqlite3
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from typing import Any
+
+from sqlalchemy import Connection, Engine
+
+Work = Callable[[Connection], Any]
+
+
+class Group:
+    """engine: has one connection, for threads. writer: whom the event loop lets write."""
+
+    def __init__(self, engine: Engine, writer: asyncio.Lock) -> None:
+        self._engine, self._writer = engine, writer
+        weakref.finalize(self, engine.dispose)
+        self._waiting: list[tuple[Work, asyncio.Future[Any]]] = []
+        self._committing: asyncio.Task[None] | None = None
+
+    async def write(self, work: Work) -> Any:
+        """What `work` returns, or raises, once that is committed."""
+        done = asyncio.get_running_loop().create_future()
+        self._waiting.append((work, done))
+        if self._committing is None or self._committing.done():
+            # A task of its own: a caller who is cancelled does not end what others wait for.
+            self._committing = asyncio.create_task(self._commit())
+        return await done
+
+    async def _commit(self) -> None:
+        while self._waiting:
+            async with self._writer:
+                group = [(work, done) for work, done in self._waiting if not done.cancelled()]
+                self._waiting = []
+                works = [work for work, _ in group]
+                outcomes = await asyncio.to_thread(_transact, self._engine, works)
+            for (_, done), outcome in zip(group, outcomes, strict=True):
+                if done.cancelled():
+                    continue
+                if isinstance(outcome, Exception):
+                    done.set_exception(outcome)
+                else:
+                    done.set_result(outcome)
+
+
+def raw(connection: Connection) -> sqlite3.Connection:
+    """The driver's connection under SQLAlchemy's."""
+    driver: Any = connection.connection.driver_connection
+    return driver  # type: ignore[no-any-return]
+
+
+def _transact(engine: Engine, works: Sequence[Work]) -> list[Any]:
+    """Does all of it in one transaction: what each returned, or raised.
+
+    Where one fails all are rolled back, and done again by themselves.
+    """
+    begun = False
+    try:
+        with closing(engine.connect()) as connection:
+            connection.execution_options(begin="BEGIN IMMEDIATE")
+            with connection.begin():
+                begun = True
+                return [work(connection) for work in works]
+    except Exception as error:
+        if len(works) == 1 or not begun:
+            return [error] * len(works)
+        return [outcome for work in works for outcome in _transact(engine, [work])]
