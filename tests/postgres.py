@@ -20,7 +20,7 @@ from sqlalchemy import make_url
 ROOT = Path(__file__).parent.parent
 TEMPLATE = "template_of_tests"
 # Nothing here has to survive the machine.
-FASTER = ("fsync = off", "full_page_writes = off", "synchronous_commit = off")
+FASTER = ("fsync = off", "full_page_writes = off")
 GUEST = "guest:hunter2@"
 """A user who needs a password, and owns nothing."""
 

@@ -7,18 +7,22 @@ an API in this process, so that it outlives those that are killed.
 import asyncio
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import make_url, update
+from sqlalchemy import make_url, text, update
 
 from agent import tables
 from agent.store import open_database
 from tests.crashes import BOTH, Crashes, End, Job
 from tests.ledgers import refunds_of, rows
+from tests.postgres import Server
 from tests.shop_server import TOKEN, ShopServer
+from tests.shop_writes import Changes
+from tools.database import Database
 from tools.shop.sql import SqlShop
 
 CANCEL, REFUND = WRITES = ("cancel_order", "request_refund")
@@ -39,9 +43,17 @@ class Scene:
     server: ShopServer | None
     answers: dict[str, Any]
 
-    def copied(self, folder: Path) -> "Scene":
-        file = shutil.copy(str(make_url(self.url).database), folder / "shop.db")
-        return replace(self, url=f"sqlite:///{file}")
+    @contextmanager
+    def copied(self, folder: Path, there: Server | None) -> Iterator["Scene"]:
+        """With a database of its own: a file in the folder, or on the server."""
+        if self.server:
+            self.server.changes = Changes()
+        if there:
+            with there.copy(str(make_url(self.url).database)) as url:
+                yield replace(self, url=url)
+        else:
+            file = shutil.copy(str(make_url(self.url).database), folder)
+            yield replace(self, url=f"sqlite:///{file}")
 
     def job(self, do: str, **options: Any) -> Job:
         shop = {"shop_url": self.server.url, "shop_token": TOKEN} if self.server else {}
@@ -82,10 +94,27 @@ class Scene:
         """As if the time had passed that whoever was stopped may have needed."""
         await asyncio.sleep(0.05 if self.server else 0)  # what was sent arrives
         database = open_database(self.url)
+        while await _others(database):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
         open_ = tables.actions.c.state.in_(("claimed", "unknown"))
         async with database.begin() as db:
             await db.execute(update(tables.actions).where(open_).values(until="2000-01-01"))
         await database.close()
+
+
+async def _others(database: Database) -> int:
+    """On a server: who is still at what a killed process had sent."""
+    if database.file:
+        return 0
+    async with database.connect() as db:
+        query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+        mine = " AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        return int(await db.scalar(text(query + mine)) or 0)
+
+
+def named(value: object) -> str:
+    """A point, or what else a test's case is made of, in its id."""
+    return " ".join(map(str, value[1::-1])) if isinstance(value, tuple) else str(value)
 
 
 SceneOf = Callable[[str], Scene]

@@ -3,17 +3,15 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tests.crashes import BOTH, Crashes
-from tests.postgres import TEMPLATE
+from tests.postgres import TEMPLATE, Server
 from tests.scenes import WRITES, Scene, SceneOf
 from tests.shop_server import ShopServer, serving
-from tests.shop_writes import Changes
 
 
 @pytest.fixture(scope="module")
@@ -37,14 +35,15 @@ def asked(
 
     @cache
     def made(name: str) -> Scene:
-        if name == "postgresql":
-            there = request.getfixturevalue("postgresql")
-            there.execute(f"CREATE DATABASE asked TEMPLATE {TEMPLATE}")
-            url = there.database("asked")
+        outside = name.startswith("http")
+        if name.endswith("postgresql"):
+            there, place = request.getfixturevalue("postgresql"), name.replace(" ", "_")
+            there.execute(f"CREATE DATABASE {place} TEMPLATE {TEMPLATE}")
+            url = there.database(place)
         else:
             url = f"sqlite:///{shutil.copy(demo_file, folder / f'{name}.db')}"
-        scene = Scene(crashes, url, server if name == "http" else None, {})
-        if name != "new":
+        scene = Scene(crashes, url, server if outside else None, {})
+        if not name.startswith("new"):
             end = scene.run("ask", text=BOTH)
             waiting = [each["tool"] for each in end.said["report"]["confirmations"]]
             assert waiting == list(WRITES)
@@ -55,21 +54,16 @@ def asked(
 
 
 @pytest.fixture
-def scene_of(
-    request: pytest.FixtureRequest, asked: SceneOf, server: ShopServer, tmp_path: Path
-) -> Iterator[SceneOf]:
-    """A scene of its own, by name: "own" and "http" after the shop where both wait, "postgresql"
-    where ours is on a server, "new" before anything was asked."""
+def there(request: pytest.FixtureRequest) -> Server | None:
+    """The server of a test that names it; here, as it starts with an event loop of its own."""
     chosen = getattr(request.node, "callspec", None)
-    if chosen and "postgresql" in chosen.params.values():
-        there = request.getfixturevalue("postgresql")  # here, as it runs an event loop of its own
+    named = chosen and any(str(value).endswith("postgresql") for value in chosen.params.values())
+    return request.getfixturevalue("postgresql") if named else None
+
+
+@pytest.fixture
+def scene_of(asked: SceneOf, there: Server | None, tmp_path: Path) -> Iterator[SceneOf]:
+    """A scene of its own, by name: "own" and "http" after the shop where both wait, "new" before
+    anything was asked; "on postgresql", or that alone, where our database is on a server."""
     with ExitStack() as stack:
-
-        def scene(name: str) -> Scene:
-            server.changes = Changes()
-            original = asked(name)
-            if name != "postgresql":
-                return original.copied(tmp_path)
-            return replace(original, url=stack.enter_context(there.copy("asked")))
-
-        yield scene
+        yield lambda name: stack.enter_context(asked(name).copied(tmp_path, there))

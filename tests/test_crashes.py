@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.crashes import BOTH, KILLED, STOPPED
-from tests.scenes import Scene, SceneOf, goes_on
+from tests.scenes import Scene, SceneOf, goes_on, named
 
 pytest_plugins = ["tests.staging"]
 
@@ -28,7 +28,7 @@ DECIDING = (
 ASKING = ("admission", "turn", "request", "checkpoint", "look-up", "question", "pending write")
 # Reached once for each of the two writes.
 TWICE = ("look-up", "confirmation", "claim", "done", "commit", "result", "pending write")
-SHOPS = ("own", "http", "postgresql")
+SHOPS = ("own", "http", "postgresql", "http on postgresql")
 # What the short run sees of what is not in our file, and of a turn that is stopped in order.
 ELSEWHERE = ("claim", "refund", "commit")
 IN_ORDER = ("refund", "request")
@@ -41,15 +41,11 @@ def _cases() -> Iterator[Any]:
         chosen, killed = next(usual), how == "kill"
         seen = at in (ELSEWHERE if killed else IN_ORDER) or (killed and shop == "own")
         seen &= when == "after" or (killed and shop == "http")
-        for way in WAYS if killed and shop != "postgresql" else [chosen]:
+        for way in WAYS if killed and shop in SHOPS[:2] else [chosen]:
             marks = [] if seen and way == chosen else [pytest.mark.long]
             yield pytest.param(how, shop, (at, when, 1), way, marks=marks)
         if killed and at in TWICE:
             yield pytest.param(how, shop, (at, when, 2), chosen, marks=pytest.mark.long)
-
-
-def _named(value: object) -> str:
-    return " ".join(map(str, value[1::-1])) if isinstance(value, tuple) else str(value)
 
 
 async def _stopped(scene: Scene, do: str, how: str, point: Point, **options: Any) -> None:
@@ -58,7 +54,7 @@ async def _stopped(scene: Scene, do: str, how: str, point: Point, **options: Any
     assert end.code == ENDS[how], f"the point was not reached: {end}"
 
 
-@pytest.mark.parametrize(("how", "shop", "point", "way"), [*_cases()], ids=_named)
+@pytest.mark.parametrize(("how", "shop", "point", "way"), [*_cases()], ids=named)
 async def test_a_turn_that_is_stopped_is_gone_on_with_and_each_write_done_once(
     how: str, shop: str, point: Point, way: str, scene_of: SceneOf
 ) -> None:
@@ -68,19 +64,21 @@ async def test_a_turn_that_is_stopped_is_gone_on_with_and_each_write_done_once(
 
 
 def _asking() -> Iterator[Any]:
-    usual = cycle(WAYS[::3])
-    for when, at in product(("before", "after"), ASKING):
-        chosen = next(usual)
-        for way in WAYS[::3]:
-            marks = [] if when == "after" and way == chosen else [pytest.mark.long]
-            yield pytest.param((at, when, 1), way, marks=marks)
+    places = product(("before", "after"), ASKING)
+    for (when, at), chosen in zip(places, cycle(WAYS[::3]), strict=False):
+        for how, shop, way in product(ENDS, ("new", "new on postgresql"), WAYS[::3]):
+            usual = (how, shop) == ("kill", "new")
+            seen = usual and when == "after" and way == chosen
+            if usual or way == chosen:
+                marks = [] if seen else [pytest.mark.long]
+                yield pytest.param(how, shop, (at, when, 1), way, marks=marks)
 
 
-@pytest.mark.parametrize(("point", "way"), [*_asking()], ids=_named)
-async def test_a_question_that_is_killed_before_it_is_confirmed_changes_nothing(
-    point: Point, way: str, scene_of: SceneOf
+@pytest.mark.parametrize(("how", "shop", "point", "way"), [*_asking()], ids=named)
+async def test_a_question_that_is_stopped_before_it_is_confirmed_changes_nothing(
+    how: str, shop: str, point: Point, way: str, scene_of: SceneOf
 ) -> None:
-    scene = scene_of("new")
-    await _stopped(scene, "ask", "kill", point, text=BOTH)
+    scene = scene_of(shop)
+    await _stopped(scene, "ask", how, point, text=BOTH)
     assert set((await scene.effects()).values()) == {0}
     await goes_on(way, scene)

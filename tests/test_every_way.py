@@ -36,6 +36,8 @@ from tests.turns import (
 from tools.database import Database
 from tools.registry import TOOLS
 
+pytestmark = pytest.mark.on_both("long")
+
 
 @pytest.fixture(params=WAYS)
 def way(request: pytest.FixtureRequest) -> str:

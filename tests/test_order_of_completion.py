@@ -11,6 +11,8 @@ from tests.completion import FOREIGN, UNKNOWN, Call, Run, holds
 from tests.strategies import LONG, SHORT, runs
 from tools.database import Database
 
+pytestmark = pytest.mark.on_both("long")
+
 
 def _calls(*calls: tuple[str, Any]) -> list[Call]:
     """Calls c1, c2, …, each given as (tool, order id or arguments)."""
@@ -47,6 +49,7 @@ async def test_every_order_of_completion(calls: list[Call], count: int, database
 
 
 @pytest.mark.long
+@pytest.mark.on_file
 @pytest.mark.parametrize("count", [5, 6])
 @pytest.mark.parametrize("calls", [SAME_TOOL, MIXED], ids=["same tool", "mixed tools"])
 async def test_every_order_of_completion_of_more_calls(

@@ -16,6 +16,11 @@ from tests.test_ledger_outside import on_lookups
 
 pytest_plugins = ["tests.staging"]
 
+NEW = ["new", pytest.param("new on postgresql", marks=pytest.mark.long)]
+SHOPS = [
+    *("own", "http"),
+    *(pytest.param(shop, marks=pytest.mark.long) for shop in ("postgresql", "http on postgresql")),
+]
 REFUNDING = "Please refund 10 USD of order B, it arrived broken."
 
 
@@ -23,8 +28,11 @@ def _told(end: End) -> str:
     return str(end.said["report"]["message"])
 
 
-async def test_two_commands_on_one_thread_answer_one_after_the_other(scene_of: SceneOf) -> None:
-    scene = scene_of("new")
+@pytest.mark.parametrize("shop", NEW)
+async def test_two_commands_on_one_thread_answer_one_after_the_other(
+    shop: str, scene_of: SceneOf
+) -> None:
+    scene = scene_of(shop)
     first = scene.job("ask", text="Where is order A?")
     ends = scene.crashes.run(first, scene.job("ask", text="Where is order A-18?", after=0.05))
     assert [end.code for end in ends] == [0, 0]
@@ -33,7 +41,7 @@ async def test_two_commands_on_one_thread_answer_one_after_the_other(scene_of: S
     assert all(turn["answer"]["status"] == "answered" for turn in turns)
 
 
-@pytest.mark.parametrize("shop", ["own", "http"])
+@pytest.mark.parametrize("shop", SHOPS)
 @pytest.mark.parametrize("later", ["send", "same", "decide"])
 async def test_two_processes_in_one_thread_without_a_door_write_once(
     later: str, shop: str, scene_of: SceneOf
@@ -46,10 +54,11 @@ async def test_two_processes_in_one_thread_without_a_door_write_once(
     await asks_again(scene)
 
 
+@pytest.mark.parametrize("shop", NEW)
 async def test_of_twenty_processes_that_ask_for_the_same_refund_one_makes_it(
-    scene_of: SceneOf,
+    shop: str, scene_of: SceneOf
 ) -> None:
-    scene = scene_of("new")
+    scene = scene_of(shop)
     threads = [f"t-{n}" for n in range(20)]
     asked = scene.crashes.run(*[scene.job("ask", text=REFUNDING, thread=t) for t in threads])
     assert all(map(waits, asked)), asked
@@ -66,7 +75,7 @@ async def test_of_twenty_processes_that_ask_for_the_same_refund_one_makes_it(
     }
 
 
-@pytest.mark.parametrize("shop", ["own", "http"])
+@pytest.mark.parametrize("shop", SHOPS)
 @pytest.mark.parametrize("ways", [("go on", "go on"), ("go on", "ask"), ("same", "decide")])
 async def test_of_two_workers_that_meet_an_expired_claim_one_carries_it_out(
     ways: tuple[str, str], shop: str, scene_of: SceneOf
@@ -80,10 +89,11 @@ async def test_of_two_workers_that_meet_an_expired_claim_one_carries_it_out(
     await asks_again(scene)
 
 
+@pytest.mark.parametrize("shop", SHOPS[1::2])
 async def test_a_success_that_is_known_only_after_the_timeout_is_told_once(
-    scene_of: SceneOf,
+    shop: str, scene_of: SceneOf
 ) -> None:
-    scene = scene_of("http")
+    scene = scene_of(shop)
     assert scene.server is not None
     answered = asyncio.Event()
 

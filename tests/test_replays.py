@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from langgraph.types import Command
 
 from agent.graph import Graph
@@ -9,6 +10,8 @@ from tests.ledgers import events, refunded
 from tests.scripted import Scripted, answering, calling
 from tests.turns import config_of, decide, graph_of, own, pending, question
 from tools.database import Database
+
+pytestmark = pytest.mark.on_both("long")
 
 REFUND = {"order_id": "B", "amount": "10", "currency": "USD", "reason": "broken"}
 ONCE, TWICE = [("B", "10")], [("B", "10")] * 2
