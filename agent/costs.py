@@ -6,7 +6,7 @@ for row in await costs(database, "customer"):
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from sqlalchemy import select
 
@@ -14,7 +14,6 @@ from agent import tables, usage
 from tools.database import Database
 
 By = Literal["turn", "thread", "customer", "day"]
-BY: tuple[By, ...] = get_args(By)
 
 _KEYS: Mapping[By, Callable[[Any], str]] = {
     "turn": lambda row: f"{row.thread_id}/{row.turn}",

@@ -5,17 +5,24 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agent.cli.staff import as_json, at_work, show
-from agent.costs import BY, By, costs
 
 if TYPE_CHECKING:
     from agent.cli.office import Office
+    from agent.costs import By
 
 
 @click.command("costs")
-@click.option("--by", type=click.Choice(BY), default="day", help="What is added up.")
+@click.option(
+    "--by",
+    type=click.Choice(["turn", "thread", "customer", "day"]),
+    default="day",
+    help="What is added up.",
+)
 @as_json
-def command(by: By, as_json: bool) -> int:
+def command(by: "By", as_json: bool) -> int:
     """Show what turns have used and cost, by the prices of the day."""
+
+    from agent.costs import costs
 
     async def work(office: "Office") -> int:
         return show(await costs(office.database, by), as_json, lambda row: _cells(row, by))
