@@ -2,7 +2,7 @@
 # whose name has a space.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all dev bench lint format lock clean FORCE
+.PHONY: help demo test test-all evals dev bench lint format lock clean FORCE
 # Two installs into one .venv at the same time would break it: -j is accepted, without effect.
 .NOTPARALLEL:
 
@@ -21,7 +21,7 @@ help: ## list these targets
 	@echo 'make TARGET, where TARGET is one of'
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | \
 	  while IFS='|' read -r target text; do printf '  %-9s %s\n' "$$target" "$$text"; done
-	@echo 'PYTHON=… names the Python that makes .venv (3.11 or newer); ARGS="…" is handed on (test, dev, bench).'
+	@echo 'PYTHON=… names the Python that makes .venv (3.11 or newer); ARGS="…" is handed on (test, evals, dev, bench).'
 
 demo: .venv/.runtime ## show the product, offline, in three scenes
 	@$(PYTHON_IN_VENV) -m demo
@@ -31,6 +31,9 @@ test: .venv/.test ## run the suite without its long part
 
 test-all: .venv/.test ## run the suite with its long matrices and example counts
 	@$(PYTEST) $(ARGS)
+
+evals: .venv/.runtime ## play the cases offline three times each: may this be released?
+	@.venv/bin/support-agent evals --repeat 3 --out evals-report $(ARGS)
 
 dev: .venv/.server ## serve the graph on this machine with `langgraph dev` (Ctrl-C ends it)
 	@LANGGRAPH_CLI_NO_ANALYTICS=1 LANGGRAPH_NO_VERSION_CHECK=1 \

@@ -18,11 +18,11 @@ def price(model: str, usage: Mapping[str, int], at: datetime) -> Decimal | None:
     counted = Usage(
         input_tokens=usage["input_tokens"],
         output_tokens=usage["output_tokens"],
-        cache_read_tokens=usage.get("cached_tokens", 0),
+        cache_read_tokens=min(usage.get("cached_tokens", 0), usage["input_tokens"]),
         cache_write_tokens=usage.get("cache_write_tokens", 0),
     )
     try:
-        found = calc_price(counted, name, provider_id=provider, genai_request_timestamp=at)
+        found = calc_price(counted, name.strip(), provider_id=provider, genai_request_timestamp=at)
     except (LookupError, ValueError):
         return None
     return found.total_price

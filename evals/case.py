@@ -2,9 +2,16 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
-FaultKind = Literal["timeout", "error"]
+from tools.ids import normalise_order_id
+
+Verdict = Literal["pass", "fail", "cannot tell"]
+FaultKind = Literal["timeout", "error", "malformed", "lost"]
+Deed = Literal[
+    "asked", "done", "repeated", "refused", "rejected", "withdrawn",
+    "not_found", "awaiting_approval", "unknown_outcome",
+]  # fmt: skip
 
 
 class Model(BaseModel):
@@ -12,11 +19,19 @@ class Model(BaseModel):
 
 
 class Fault(Model):
-    """delay: seconds until the shop answers. wrong_subject: the order it answers about instead."""
+    """delay: seconds until the shop answers. wrong_subject: the order it answers about instead.
+
+    kind: "malformed" answers with what is no order; "lost" makes a change and hangs up.
+    """
 
     kind: FaultKind | None = None
     delay: float = 0
     wrong_subject: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_kind(cls, stated: Any) -> Any:
+        return {"kind": stated} if isinstance(stated, str) else stated
 
 
 class Derived(Model):
@@ -37,24 +52,68 @@ class Turn(Model):
     ask: str
     calls: tuple[dict[str, dict[str, Any]], ...]
     rounds: int | None = None
+    decide: dict[str, Literal["confirm", "reject"]] = {}
     facts: dict[str, tuple[str, ...]] = {}
     failures: dict[str, str] = {}
+    deeds: dict[str, Deed] = {}
     derived: Derived = Derived()
     policy: str | None = None
     forbidden: tuple[str, ...] = ()
+    escalated: bool = False
+    fails: str | None = None
 
     @property
     def order_ids(self) -> set[str]:
         """The orders that the answer may speak of."""
-        return {*self.facts, *self.failures, *self.derived.order_ids}
+        return {*self.facts, *self.failures, *self.deeds, *self.derived.order_ids}
+
+    @property
+    def called(self) -> set[str]:
+        """The orders that the calls are about."""
+        return {id_ for call in self.calls for given in call.values() for id_ in orders_of(given)}
+
+
+class Change(Model):
+    """How an order stands in the shop afterwards, where that differs from before."""
+
+    status: str | None = None
+    address: str | None = None
+    refunds: tuple[str, ...] | None = None
+
+    @property
+    def fields(self) -> dict[str, list[str]]:
+        stated = self.model_dump(exclude_none=True).items()
+        return {name: [each] if isinstance(each, str) else list(each) for name, each in stated}
 
 
 class Case(Model):
-    """One conversation. `name` is the folder and the file, such as `core/two-orders`."""
+    """One conversation. `name` is the folder and the file, such as `core/two-orders`.
+
+    writes: all that the shop holds differently at the end. breaks: which responses of the model
+    break off in mid-stream, counted from 1.
+    """
 
     name: str
     description: str
     customer: str
     language: str = "en"
     faults: dict[str, Fault] = {}
+    breaks: tuple[int, ...] = ()
     turns: tuple[Turn, ...]
+    writes: dict[str, Change] = {}
+
+
+def orders_of(arguments: Any) -> list[str]:
+    """The orders that a call's arguments name, in the spelling of the shop."""
+    if not isinstance(arguments, dict):
+        return []
+    several = arguments.get("order_ids")
+    named = [arguments.get("order_id"), *(several if isinstance(several, list) else ())]
+    return [_normal(each) for each in named if isinstance(each, str)]
+
+
+def _normal(order_id: str) -> str:
+    try:
+        return normalise_order_id(order_id)
+    except ValueError:
+        return order_id

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -12,7 +13,8 @@ from evals.forms import forms, plain
 from evals.truth import Money, Truth, Value
 from evals.words import LETTER, any_of, words
 
-NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
+NUMBER = re.compile(r"(?:(?<!\S)-)?\d+(?:[.,:/-]\d+)*")
+CLAUSE = re.compile(r"[;:.。;,,()]| and | и | y |和")
 MENTION = f"(?<!{LETTER})(?<!{LETTER}-){{}}(?!{LETTER})(?!-{LETTER})"
 
 
@@ -51,12 +53,14 @@ class Vocabulary:
 
     order_ids: those that it may speak of. quoted: texts that may stand in it word for word, such
     as what the customer said, the shop's policy or a derived value; nothing in them is a fact.
+    deeds: whether it may say that a change was not made, which denies no status.
     """
 
     truth: Truth
     language: str
     order_ids: Collection[str]
     quoted: Collection[str] = ()
+    deeds: bool = False
 
 
 class _Span(NamedTuple):
@@ -81,32 +85,35 @@ class Reading:
 
 def _spans(text: str, vocabulary: Vocabulary) -> list[_Span]:
     """Ids, values and quotations from left to right, the longest first where they overlap."""
-    known = [*_values(text, vocabulary), *_statuses(text, vocabulary), *_mentions(text, vocabulary)]
-    spans = _apart([*_quoted(text, vocabulary.quoted), *known])
-    numbers = _numbers(_without(text, spans), vocabulary.truth)
-    return sorted([*spans, *numbers])
-
-
-def _apart(spans: Iterable[_Span]) -> list[_Span]:
-    apart: list[_Span] = []
-    for span in sorted(spans, key=lambda span: (span.start, -span.end)):
-        if not apart or span.start >= apart[-1].end:
-            apart.append(span)
-    return apart
+    kinds = (_quoted, _values, _statuses, _mentions)
+    found = [span for kind in kinds for span in kind(text, vocabulary)]
+    spans: list[_Span] = []
+    for span in sorted(found, key=lambda span: (span.start, -span.end)):
+        if not spans or span.start >= spans[-1].end:
+            spans.append(span)
+    return sorted([*spans, *_numbers(_without(text, spans), vocabulary)])
 
 
 def _values(text: str, vocabulary: Vocabulary) -> Iterator[_Span]:
-    here = text.lower()
+    here, known = text.lower(), _forms(vocabulary.truth, vocabulary.language)
+    for form in (form for form in known if form in here):
+        for match in _of(form).finditer(text):
+            yield _Span(match.start(), match.end(), fact=Fact(match[0], frozenset(known[form])))
+
+
+@lru_cache(maxsize=8)
+def _forms(truth: Truth, language: str) -> dict[str, set[Meaning]]:
     meanings: dict[str, set[Meaning]] = defaultdict(set)
-    for meaning, value in _all_values(vocabulary.truth):
+    for meaning, value in _all_values(truth):
         if isinstance(value, str | date | Money) and meaning.field != "status":
-            for form in forms(value, vocabulary.language):
-                if form in here:
-                    meanings[form].add(meaning)
-    if meanings:
-        for match in any_of(meanings).finditer(text):
-            fact = Fact(match[0], frozenset(meanings[match[0].lower()]))
-            yield _Span(match.start(), match.end(), fact=fact)
+            for form in forms(value, language):
+                meanings[form].add(meaning)
+    return dict(meanings)
+
+
+@cache
+def _of(form: str) -> re.Pattern[str]:
+    return any_of([form])
 
 
 def _statuses(text: str, vocabulary: Vocabulary) -> Iterator[_Span]:
@@ -115,9 +122,8 @@ def _statuses(text: str, vocabulary: Vocabulary) -> Iterator[_Span]:
     for status, pattern in said.statuses.items():
         for match in pattern.finditer(text):
             if denied := said.negation.search(text[: match.start()]):
-                yield _Span(
-                    denied.start(), match.end(), fact=Fact(denied[0] + match[0], frozenset())
-                )
+                no_ones = Fact(denied[0] + match[0], frozenset())
+                yield _Span(denied.start(), match.end(), fact=no_ones)
             meant = frozenset(meaning for meaning, value in everyone if value == status)
             yield _Span(match.start(), match.end(), fact=Fact(match[0], meant))
 
@@ -130,19 +136,23 @@ def _mentions(text: str, vocabulary: Vocabulary) -> Iterator[_Span]:
             yield _Span(match.start(), match.end(), mention=order_id)
 
 
-def _quoted(text: str, quoted: Collection[str]) -> Iterator[_Span]:
-    shown = [plain(text) for text in quoted if plain(text)]
-    if shown:
-        yield from (_Span(match.start(), match.end()) for match in any_of(shown).finditer(text))
+def _quoted(text: str, vocabulary: Vocabulary) -> Iterator[_Span]:
+    said = words(vocabulary.language)
+    shown = [plain(each) for each in (*vocabulary.quoted, *said.idle)]
+    patterns = [any_of(filter(None, shown)), *[said.deeds["not_done"]] * vocabulary.deeds]
+    for match in (match for pattern in patterns for match in pattern.finditer(text)):
+        yield _Span(match.start(), match.end())
 
 
-def _numbers(rest: str, truth: Truth) -> Iterator[_Span]:
+def _numbers(rest: str, vocabulary: Vocabulary) -> Iterator[_Span]:
     whole: dict[str, set[Meaning]] = defaultdict(set)
-    for meaning, value in _all_values(truth):
+    for meaning, value in _all_values(vocabulary.truth):
         if isinstance(value, int):
             whole[str(value)].add(meaning)
     for match in NUMBER.finditer(rest):
         fact = Fact(match[0], frozenset(whole[match[0]]))
+        if unit := words(vocabulary.language).units.match(rest, match.end()):
+            fact = Fact(match[0] + unit[0], frozenset())  # it is no number of days, nor of pieces
         yield _Span(match.start(), match.end(), fact=fact)
 
 
@@ -160,7 +170,7 @@ def _parts(text: str, spans: list[_Span]) -> Iterator[Part]:
     for line in text.splitlines(keepends=True):
         end = start + len(line)
         mentions = [span for span in spans if span.mention and start <= span.start < end]
-        cuts = [start, *(mention.start for mention in mentions[1:]), end]
+        cuts = [start, *_borders(text, spans, mentions), end]
         owners: list[str | None] = [mention.mention for mention in mentions]
         owners = owners or [about]
         for owner, (begin, stop) in zip(owners, pairwise(cuts), strict=True):
@@ -169,8 +179,15 @@ def _parts(text: str, spans: list[_Span]) -> Iterator[Part]:
         about, start = owners[-1], end
 
 
+def _borders(text: str, spans: list[_Span], mentions: list[_Span]) -> Iterator[int]:
+    """Where the clause of each further mention begins: after the last mark before it, or at it."""
+    plain = _without(text, [span for span in spans if span.fact])
+    for before, mention in pairwise(mentions):
+        marks = list(CLAUSE.finditer(plain, before.end, mention.start))
+        yield marks[-1].end() if marks else mention.start
+
+
 def _without(text: str, spans: Iterable[_Span]) -> str:
-    characters = list(text)
     for span in spans:
-        characters[span.start : span.end] = " " * (span.end - span.start)
-    return "".join(characters)
+        text = text[: span.start] + " " * (span.end - span.start) + text[span.end :]
+    return text

@@ -1,78 +1,143 @@
-"""What came of a run: lines for a person, JSON lines for a program, the exit code."""
+"""What came of a run: lines for a person, and the files for everybody else."""
 
-import json
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from itertools import groupby
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+from xml.etree import ElementTree
 
-from agent.problems import Problem
-from evals.runner import Finding, Outcome
+from agent import pricing
+from evals.gate import Judgement, is_critical
+from evals.outcomes import Finding, Outcome, Result
 
 MARKS = {"pass": "✓", "fail": "✗", "cannot tell": "?", "trouble": "!"}
-WORST_FIRST = ("fail", "cannot tell", "trouble", "pass")
+FATES = {"fail": "failed", "cannot tell": "undecided", "trouble": "without an answer"}
 
 
-def lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
+@dataclass(frozen=True)
+class Report:
+    """A run that is over, on a model. release: the verdict on what is deployed.
+
+    about: what each case says of itself.
+    """
+
+    results: Sequence[Result]
+    judgement: Judgement
+    model: str
+    release: str
+    seconds: float
+    about: Mapping[str, str]
+
+    @property
+    def headline(self) -> str:
+        kind = "code only" if self.model == "offline" else self.model
+        return f"{self.judgement.answer.capitalize()} ({kind})"
+
+    @property
+    def summary(self) -> str:
+        fates = [each.fate for each in self.results]
+        rest = [f"{fates.count(fate)} {said}" for fate, said in FATES.items() if fate in fates]
+        passed = f"{fates.count('pass')} of {len(fates)} cases passed"
+        return f"{', '.join([passed, *rest])}, in {self.seconds:.0f} s{self._spent}."
+
+    @property
+    def _spent(self) -> str:
+        """What was paid for all of it, also before a run was broken off; offline nothing was."""
+        turns = [turn for each in self.plays for turn in each.turns]
+        costs = [pricing.cost(self.model, turn["report"]["usage"]) for turn in turns]
+        known = sum((each for each in costs if each is not None), Decimal(0))
+        return f", for {known:.4f} USD" if known and None not in costs else ""
+
+    @property
+    def plays(self) -> list[Outcome]:
+        return [outcome for each in self.results for outcome in each.outcomes]
+
+    @property
+    def figures(self) -> list[str]:
+        return [*self.judgement.lines, f"Release: {self.release}."]
+
+    @property
+    def verdict(self) -> str:
+        return ": ".join([self.headline, *filter(None, ["; ".join(self.judgement.why[:3])])])
+
+
+def lines(results: Sequence[Result]) -> Iterator[str]:
     """A line a case, and a sentence for each thing that is wrong with it."""
-    for case, group in groupby(outcomes, key=lambda outcome: outcome.case):
-        repeats = list(group)
-        wrong = [outcome for outcome in repeats if outcome.verdict != "pass"]
-        times = f"  ({len(wrong)} of {len(repeats)} times)" if wrong and len(repeats) > 1 else ""
-        yield f"{MARKS[_worst(repeats)]} {case}{times}"
-        yield from _sentences([finding for outcome in wrong for finding in outcome.findings])
+    width = max(len(each.case) for each in results)
+    for each in results:
+        longest = max(outcome.seconds for outcome in each.outcomes)
+        times = f"{each.passes} of {each.plays}"
+        yield f"{MARKS[each.fate]} {each.case:{width}}  {times}  {longest:5.1f} s"
+        yield from (f"    {sentence}" for sentence in sentences(each))
 
 
-def summary(outcomes: Sequence[Outcome], seconds: float) -> str:
-    cases = [list(group) for _, group in groupby(outcomes, key=lambda outcome: outcome.case)]
-    counts = Counter(_worst(case) for case in cases)
-    words = {"fail": "failed", "cannot tell": "undecided", "trouble": "without an answer"}
-    rest = [f"{counts[verdict]} {word}" for verdict, word in words.items() if counts[verdict]]
-    parts = ", ".join([f"{counts['pass']} of {len(cases)} cases passed", *rest])
-    return f"{parts}, in {seconds:.0f} s."
-
-
-def exit_code(outcomes: Sequence[Outcome]) -> int:
-    """0 all passed; 1 something is wrong or cannot be told; 4 only the model did not answer."""
-    return {"pass": 0, "trouble": 4}.get(_worst(outcomes), 1)
-
-
-def write(outcomes: Sequence[Outcome], folder: Path) -> Path:
-    """Writes `results.jsonl`, one outcome a line, in the order of the cases."""
-    make(folder)
-    file = folder / "results.jsonl"
-    rows = [json.dumps(outcome.as_json(), ensure_ascii=False) for outcome in outcomes]
-    with _told(file):
-        file.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
-    return file
-
-
-def make(folder: Path) -> None:
-    """Makes the folder for the results. Raises Problem."""
-    with _told(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-
-
-@contextmanager
-def _told(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise Problem(f"{path} cannot be written ({error.strerror}).") from None
-
-
-def _worst(outcomes: Sequence[Outcome]) -> str:
-    verdicts = {outcome.verdict for outcome in outcomes}
-    return next(verdict for verdict in WORST_FIRST if verdict in verdicts)
-
-
-def _sentences(findings: Sequence[Finding]) -> Iterator[str]:
+def sentences(result: Result) -> Iterator[str]:
     """One for each evaluator: the first thing that it found. The rest is in `results.jsonl`."""
     by_evaluator: dict[str, list[Finding]] = {}
-    for finding in dict.fromkeys(findings):
+    for finding in dict.fromkeys(f for outcome in result.outcomes for f in outcome.findings):
         by_evaluator.setdefault(finding.evaluator, []).append(finding)
-    for (name, turn, verdict, why), *rest in by_evaluator.values():
-        where = f"{name}, turn {turn}" if turn else name
-        unsure = "cannot tell, " if verdict == "cannot tell" else ""
-        yield f"    {where}: {unsure}{why}" + (f"; and {len(rest)} more" if rest else "")
+    for first, *rest in by_evaluator.values():
+        yield f"{first}; and {len(rest)} more" if rest else str(first)
+
+
+def conversation(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """All that was said and done, turn by turn."""
+    for outcome in outcomes:
+        yield f"{outcome.case}, {outcome.repeat}"
+        for turn in outcome.turns:
+            yield f"  customer  {turn['ask']}"
+            yield from (f"  call      {_call(call)}" for call in turn["report"]["calls"])
+            for asked in turn["asked"]:
+                yield f"  asked     {asked['question']} → {asked['decision'] or 'left open'}"
+            yield from (f"  agent     {line}" for line in turn["report"]["message"].splitlines())
+    yield ""
+
+
+def _call(call: dict[str, Any]) -> str:
+    given = call["arguments"]
+    stated = ", ".join(f"{k}={v}" for k, v in given.items()) if isinstance(given, dict) else given
+    return f"{call['tool']}({stated}) → {ended(call)}"
+
+
+def ended(call: dict[str, Any]) -> str:
+    return str(call["error"]["kind"] if call["error"] else call["status"])
+
+
+def markdown(report: Report) -> str:
+    """For a pull request: the verdict, then whatever did not pass."""
+    table = [
+        f"| {MARKS[each.fate]} {each.case} | {'yes' if is_critical(each.case) else ''} |"
+        f" {each.passes} of {each.plays} | {'<br>'.join(_cell(s) for s in sentences(each))} |"
+        for each in report.results
+        if each.fate != "pass"
+    ]
+    head = ["", "| case | critical | passed | why |", "| --- | --- | --- | --- |"] if table else []
+    why = [f"- **{_cell(reason)}**" for reason in report.judgement.why]
+    title = [f"## Evals: {report.headline}", "", report.summary, "", *why]
+    return "\n".join([*title, *(f"- {line}" for line in report.figures), *head, *table]) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+
+
+def junit(report: Report) -> bytes:
+    """JUnit's XML: a test case a play; what cannot be told is a failure, trouble an error."""
+    suite = ElementTree.Element("testsuite", name="evals", time=f"{report.seconds:.3f}")
+    for outcome in report.plays:
+        folder, _, name = outcome.case.partition("/")
+        about = {"classname": f"evals.{folder}", "name": f"{name} [{outcome.repeat}]"}
+        case = ElementTree.SubElement(suite, "testcase", about, time=str(outcome.seconds))
+        if outcome.verdict != "pass":
+            kind = "error" if outcome.verdict == "trouble" else "failure"
+            why = _printable("\n".join(map(str, outcome.findings)))
+            ElementTree.SubElement(case, kind, message=outcome.verdict).text = why
+    for kind, path in {"tests": "", "failures": "/failure", "errors": "/error"}.items():
+        suite.set(kind, str(len(suite.findall(f"testcase{path}"))))
+    told: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
+    return told
+
+
+def _printable(text: str) -> str:
+    """XML has no way to hold a control character."""
+    return "".join(c if c.isprintable() or c == "\n" else "�" for c in text)

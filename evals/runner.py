@@ -1,54 +1,35 @@
 """All cases through `langsmith.aevaluate`: the same code that an experiment at LangSmith runs.
 
-Nothing leaves this machine but what a real model is asked. Rows come in the order in which cases
-finish, a crashed target is no error to it, and a crashed evaluator has no score: all of that is put
-right here, so that an outcome is never an average and never missing.
+Nothing leaves this machine but what a real model is asked, unless a client that uploads is given.
+Rows come in the order in which cases finish, a crashed target is no error to it, and a crashed
+evaluator has no score: all of that is put right here, so that an outcome is never an average and
+never missing.
 """
 
+import asyncio
 import uuid
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from io import StringIO
-from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any
 
 from langsmith import Client, aevaluate, tracing_context
 from langsmith.schemas import Example, Run
 
 from evals.case import Case
-from evals.evaluators import EVALUATORS, Evaluator, Seen, Verdict
+from evals.evaluators import EVALUATORS, Evaluator, Seen
+from evals.outcomes import Fate, Finding, Outcome, worst
 from evals.target import Stage
-from evals.truth import truth_of
+from evals.upload import example_of
 
 # What the SDK would ask its server for, were it not told.
 INFO: Any = {"version": "0", "batch_ingest_config": None}
-
-
-class Finding(NamedTuple):
-    """What is wrong with a case. turn: counted from 1, 0 where it is about all of them."""
-
-    evaluator: str
-    turn: int
-    verdict: Verdict
-    why: str
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """One case, played once. "trouble" lies outside the agent: the model did not answer."""
-
-    case: str
-    repeat: int
-    verdict: Literal["pass", "fail", "cannot tell", "trouble"]
-    findings: list[Finding]
-    seconds: float
-    turns: list[dict[str, Any]]
-
-    def as_json(self) -> dict[str, Any]:
-        return {**asdict(self), "findings": [finding._asdict() for finding in self.findings]}
+DATA_SET = uuid.uuid5(uuid.NAMESPACE_URL, "support-agent/evals")
+FLUSH = 60.0  # seconds that LangSmith is given to take what is left
+SECONDS = 300  # that a case may take, whatever the model does
+OUTSIDE = ("model_unavailable", "stream_interrupted")  # of a vendor's model: no fault of the agent
+SHOWN = ("report", "history", "asked", "seconds")
 
 
 async def run(
@@ -58,34 +39,60 @@ async def run(
     repeat: int = 1,
     concurrency: int = 4,
     evaluators: Sequence[Evaluator] = EVALUATORS,
+    done: Sequence[Outcome] = (),
+    told: Callable[[Outcome], None] = lambda outcome: None,
+    client: Client | None = None,
+    examples: Mapping[str, Example] | None = None,
 ) -> list[Outcome]:
-    """The outcomes in the order of the cases. `stage` must be prepared."""
+    """The outcomes in the order of the cases. `stage` must be prepared.
+
+    done: outcomes of a run that was broken off; only what is missing is played. told: is given each
+    new outcome as it comes. client: makes it an experiment at LangSmith, over these `examples` of a
+    data set.
+    """
     by_name = {case.name: case for case in cases}
-    scene = _Scene(cases)
+    examples = examples or {case.name: example_of(case, DATA_SET) for case in cases}
+    outcomes = {(outcome.case, outcome.repeat): outcome for outcome in done}
+    numbers = range(1, repeat + 1)
+    missing = [case.name for n in numbers for case in cases if (case.name, n) not in outcomes]
+    findings: dict[uuid.UUID, list[Finding]] = {}
 
     async def target(inputs: dict[str, Any]) -> dict[str, Any]:
         with tracing_context(enabled=False):  # else LangChain's tracer sends the graph's runs
-            return await stage.play(by_name[inputs["case"]])
+            return await asyncio.wait_for(stage.play(by_name[inputs["case"]]), SECONDS)
 
-    with _quiet():
-        rows = await aevaluate(
-            target,
-            data=[_example(case) for case in cases],
-            evaluators=[_scored(evaluator, scene) for evaluator in evaluators],
-            num_repetitions=repeat,
-            max_concurrency=concurrency,
-            client=_silent_client(),
-            upload_results=False,
-            disable_evaluator_tracing=True,
-        )
-    found: dict[str, list[Any]] = {case.name: [] for case in cases}
-    async for row in rows:
-        found[_name(row["example"])].append(row)
-    return [
-        _outcome(case, number, rows, [evaluator.__name__ for evaluator in evaluators], stage)
-        for case in cases
-        for number, rows in _repeats(found[case.name], repeat)
-    ]
+    def score(run: Run, example: Example) -> dict[str, Any]:
+        found = _findings(by_name[_name(example)], run, evaluators, stage)
+        findings[run.id] = list(found)
+        return {"results": [_feedback(each, findings[run.id]) for each in evaluators]}
+
+    if missing:
+        with _quiet():
+            rows = await aevaluate(
+                target,
+                data=[examples[name] for name in missing],
+                evaluators=[score],
+                max_concurrency=concurrency,
+                client=client or _silent_client(),
+                experiment_prefix=f"support-agent {stage.settings.model}",
+                upload_results=client is not None,
+                disable_evaluator_tracing=True,
+                blocking=False,
+            )
+        async for row in rows:
+            name = _name(row["example"])
+            number = next(n for n in numbers if (name, n) not in outcomes)
+            found = findings.get(row["run"].id, NOTHING)
+            outcomes[name, number] = _outcome(row["run"], name, number, found, stage)
+            told(outcomes[name, number])
+    if client:
+        await asyncio.to_thread(client.flush, FLUSH)
+    every = [(case.name, number) for case in cases for number in numbers]
+    return [outcomes.get(each) or Outcome(*each, "fail", NOT_PLAYED, 0, []) for each in every]
+
+
+NOTHING = [Finding("evals", 0, "fail", "the evaluators gave no result")]
+NOT_PLAYED = [Finding("evals", 0, "fail", "the case was not played")]
 
 
 @contextmanager
@@ -101,118 +108,49 @@ def _silent_client() -> Client:
     return Client(api_url="http://127.0.0.1:9", api_key="none", auto_batch_tracing=False, info=INFO)
 
 
-def _example(case: Case) -> Example:
-    data_set = uuid.uuid5(uuid.NAMESPACE_URL, "support-agent/evals")
-    return Example(
-        id=uuid.uuid5(data_set, case.name),
-        dataset_id=data_set,
-        inputs={"case": case.name, "asks": [turn.ask for turn in case.turns]},
-        outputs=case.model_dump(mode="json"),
-        metadata={"language": case.language, "description": case.description},
-        created_at=datetime(2026, 1, 1, tzinfo=UTC),
-    )
-
-
 def _name(example: Example) -> str:
     return str((example.inputs or {})["case"])
 
 
-class _Scene:
-    """What evaluators see of each run, read once, whatever their number."""
-
-    def __init__(self, cases: Sequence[Case]) -> None:
-        self._cases = {case.name: case for case in cases}
-        self._seen: dict[uuid.UUID, list[Seen]] = {}
-
-    def of(self, run: Run, example: Example) -> list[Seen]:
-        """Each turn of the case; none where it crashed, which its outcome tells."""
-        if run.error or run.outputs is None:
-            return []
-        if run.id not in self._seen:
-            case, truth = self._cases[_name(example)], truth_of(Path(run.outputs["database"]))
-            turns = zip(case.turns, run.outputs["turns"], strict=True)
-            self._seen[run.id] = [Seen(case, turn, **came, truth=truth) for turn, came in turns]
-        return self._seen[run.id]
-
-
-def _scored(evaluator: Evaluator, scene: _Scene) -> Callable[[Run, Example], Any]:
-    """An evaluator as LangSmith calls it; what it found stands in `extra`."""
-
-    def score(run: Run, example: Example) -> dict[str, Any]:
-        findings = _findings(evaluator, scene, run, example)
-        return {
-            "key": evaluator.__name__,
-            "score": int(not findings),
-            "value": _worst(findings),
-            "comment": "; ".join(finding.why for finding in findings) or None,
-            "extra": {"findings": findings},
-        }
-
-    score.__name__ = evaluator.__name__
-    return score
+def _findings(
+    case: Case, run: Run, evaluators: Sequence[Evaluator], stage: Stage
+) -> Iterator[Finding]:
+    if run.error or run.outputs is None:
+        why = "took too long" if str(run.error).startswith("TimeoutError") else "crashed"
+        yield Finding("target", 0, "fail", f"the case {why}: {str(run.error).splitlines()[0]}")
+        return
+    before, *truths = stage.truths.pop(run.outputs["truths"])
+    turns = zip(case.turns, run.outputs["turns"], truths, strict=True)
+    seen = [
+        Seen(case, turn, truth=truth, before=before, **{name: came[name] for name in SHOWN})
+        for turn, came, truth in turns
+    ]
+    for evaluator in evaluators:
+        name = evaluator.__name__
+        try:
+            for number, each in enumerate(seen, 1):
+                yield from [Finding(name, number, w.verdict, w.why) for w in evaluator(each)]
+        except Exception as error:  # to LangSmith a crash is a score that is missing
+            why = f"the evaluator crashed ({type(error).__name__}: {error})"
+            yield Finding(name, 0, "fail", why)
 
 
-def _findings(evaluator: Evaluator, scene: _Scene, run: Run, example: Example) -> list[Finding]:
-    try:
-        return [
-            Finding(evaluator.__name__, number, wrong.verdict, wrong.why)
-            for number, seen in enumerate(scene.of(run, example), 1)
-            for wrong in evaluator(seen)
-        ]
-    except Exception as error:  # to LangSmith a crash is a score that is missing
-        why = f"the evaluator crashed ({type(error).__name__}: {error})"
-        return [Finding(evaluator.__name__, 0, "fail", why)]
+def _feedback(evaluator: Evaluator, findings: Sequence[Finding]) -> dict[str, Any]:
+    """What one evaluator says of a run, as LangSmith keeps it. A crash is no pass of any."""
+    own = [each for each in findings if each.evaluator in (evaluator.__name__, "target")]
+    return {
+        "key": evaluator.__name__,
+        "score": int(not own),
+        "value": worst(each.verdict for each in own),
+        "comment": "; ".join(each.why for each in own) or None,
+    }
 
 
-def _repeats(rows: list[Any], repeat: int) -> list[tuple[int, Any]]:
-    """The rows of a case as they began, counted; None for one that is missing."""
-    began = sorted(rows, key=lambda row: row["run"].start_time)
-    return list(enumerate([*began, *[None] * (repeat - len(began))], 1))
-
-
-def _outcome(case: Case, number: int, row: Any, evaluators: list[str], stage: Stage) -> Outcome:
-    if row is None:
-        missing = Finding("runner", 0, "fail", "the case was not played")
-        return Outcome(case.name, number, "fail", [missing], 0, [])
-    run, results = row["run"], row["evaluation_results"]["results"]
-    turns = [played["report"] for played in (run.outputs or {}).get("turns", ())]
-    seconds = round((run.end_time - run.start_time).total_seconds(), 3)
-    findings = _crash(run) or _told(results, evaluators)
-    return Outcome(
-        case=case.name,
-        repeat=number,
-        verdict="trouble" if _outside(turns, stage) else _worst(findings),
-        findings=findings,
-        seconds=seconds,
-        turns=turns,
-    )
-
-
-def _crash(run: Run) -> list[Finding]:
-    if not run.error:
-        return []
-    return [Finding("target", 0, "fail", f"the case crashed: {run.error.splitlines()[0]}")]
-
-
-def _told(results: Sequence[Any], evaluators: list[str]) -> list[Finding]:
-    """What each evaluator found. One that crashed or said nothing has failed the case."""
-    by_key = {result.key: result for result in results}
-    findings: list[Finding] = []
-    for name in evaluators:
-        result = by_key.get(name)
-        if result is None or result.score is None:
-            findings.append(Finding(name, 0, "fail", "the evaluator gave no result"))
-        else:
-            findings += cast(list[Finding], result.extra["findings"])
-    return findings
-
-
-def _worst(findings: Sequence[Finding]) -> Verdict:
-    verdicts = {finding.verdict for finding in findings}
-    return next((v for v in ("fail", "cannot tell") if v in verdicts), "pass")
-
-
-def _outside(turns: Sequence[dict[str, Any]], stage: Stage) -> bool:
-    """Whether a vendor's model could not be asked; the offline one has no such excuse."""
-    kinds = {(turn["error"] or {}).get("kind") for turn in turns}
-    return stage.settings.provider != "offline" and "model_unavailable" in kinds
+def _outcome(run: Run, case: str, number: int, findings: list[Finding], stage: Stage) -> Outcome:
+    turns = (run.outputs or {}).get("turns", [])
+    kinds = {(turn["report"]["error"] or {}).get("kind") for turn in turns}
+    asked = stage.settings.provider != "offline"  # the offline model has no such excuse
+    outside = str(run.error).startswith("OverCap") or (asked and kinds & set(OUTSIDE))
+    verdict: Fate = "trouble" if outside else worst(each.verdict for each in findings)
+    seconds = (run.end_time - run.start_time).total_seconds() if run.end_time else 0
+    return Outcome(case, number, verdict, findings, round(seconds, 3), turns)

@@ -1,34 +1,28 @@
 """What is true: each order's facts, taken from a case's database by SQL and by nothing else."""
 
+import sqlite3
 from collections import defaultdict
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, NullPool, Table, create_engine, select
-from sqlalchemy import RowMapping as Row
-
-from tools.shop.tables import customers, order_items, orders, parcels
-
 # The facts that a case may ask for, and where each of them stands.
-FIELDS: dict[str, tuple[Table, str]] = {
-    "status": (orders, "status"),
-    "placed_on": (orders, "placed_on"),
-    "total": (orders, "total"),
-    "address": (orders, "address"),
-    "note": (orders, "note"),
-    "items": (order_items, "name"),
-    "quantities": (order_items, "quantity"),
-    "prices": (order_items, "price"),
-    "carrier": (parcels, "carrier"),
-    "tracking_number": (parcels, "tracking_number"),
-    "promised_date": (parcels, "promised_date"),
-    "days": (parcels, "days"),
+FIELDS = {
+    **{name: ("orders", name) for name in ("status", "placed_on", "total", "address", "note")},
+    "items": ("order_items", "name"),
+    "quantities": ("order_items", "quantity"),
+    "prices": ("order_items", "price"),
+    "refunds": ("refunds", "amount"),
+    **{name: ("parcels", name) for name in ("carrier", "tracking_number", "promised_date", "days")},
 }
+IN_ORDER = {"orders": "order_id", "order_items": "position", "parcels": "position", "refunds": "at"}
+MONEY, DAYS = ("total", "price", "amount"), ("placed_on", "promised_date")
+
+Row = Mapping[str, Any]
 
 
 class Money(NamedTuple):
@@ -47,41 +41,69 @@ class OrderFacts:
     values: Mapping[str, tuple[Value, ...]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Truth:
+    """tickets: of the conversations that wait for a person."""
+
     customers: frozenset[str]
     orders: Mapping[str, OrderFacts]
+    tickets: tuple[str, ...] = ()
 
 
-@cache
 def truth_of(database: Path) -> Truth:
-    """All that a SQLite file of a shop says. A file is read once: after its case is over."""
-    engine = create_engine(f"sqlite:///{database}", poolclass=NullPool)
-    with engine.connect() as connection:
-        rows = {table: _by_order(connection, table) for table in (orders, order_items, parcels)}
+    """All that a SQLite file of a shop says now."""
+    with closing(sqlite3.connect(database)) as connection:
+        connection.row_factory = sqlite3.Row
+        rows = {table: _by_order(connection, table) for table in IN_ORDER}
+        waiting = connection.execute("SELECT ticket FROM tickets WHERE closed_at IS NULL")
+        people = connection.execute("SELECT customer_id FROM customers")
         return Truth(
-            customers=frozenset(connection.scalars(select(customers.c.customer_id))),
-            orders={
-                order_id: OrderFacts(own[0]["customer_id"], _values(order_id, rows))
-                for order_id, own in rows[orders].items()
+            frozenset(id_ for (id_,) in people),
+            {
+                id_: OrderFacts(o["customer_id"], _values(o, rows))
+                for id_, [o] in rows["orders"].items()
             },
+            tuple(ticket for (ticket,) in waiting),
         )
 
 
-def _by_order(connection: Connection, table: Table) -> dict[str, list[Row]]:
-    by_order = defaultdict(list)
-    for row in connection.execute(select(table).order_by(*table.primary_key)).mappings():
-        by_order[row["order_id"]].append(row)
+def _by_order(connection: sqlite3.Connection, table: str) -> dict[str, list[Row]]:
+    by_order: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in connection.execute(f"SELECT * FROM {table} ORDER BY {IN_ORDER[table]}"):
+        by_order[row["order_id"]].append(dict(row))
     return by_order
 
 
-def _values(order_id: str, rows: Mapping[Table, Mapping[str, list[Row]]]) -> Mapping[str, Any]:
-    [order] = rows[orders][order_id]
+def _values(order: Row, rows: Mapping[str, Mapping[str, list[Row]]]) -> Mapping[str, Any]:
     return {
         field: tuple(
-            Money(row[column], order["currency"]) if column in ("total", "price") else row[column]
-            for row in rows[table].get(order_id, ())
+            _value(column, row, order)
+            for row in rows[table].get(order["order_id"], ())
             if row[column] != ""
         )
         for field, (table, column) in FIELDS.items()
     }
+
+
+def _value(column: str, row: Row, order: Row) -> Value:
+    if column in MONEY:
+        return Money(Decimal(row[column]), row.get("currency", order["currency"]))
+    value: str | int = row[column]
+    return date.fromisoformat(str(value)) if column in DAYS else value
+
+
+def changes(before: Truth, after: Truth) -> dict[str, dict[str, Any]]:
+    """What of each order is not as it was, by field; refunds as they would be written in a case."""
+    changed: dict[str, dict[str, Any]] = {}
+    for order_id, order in after.orders.items():
+        known = before.orders.get(order_id)
+        for field, values in order.values.items():
+            if known is None or values != known.values[field]:
+                changed.setdefault(order_id, {})[field] = [_written(value) for value in values]
+    return changed
+
+
+def _written(value: Value) -> str:
+    if isinstance(value, Money):
+        return f"{value.amount.normalize():f} {value.currency}"
+    return str(value)

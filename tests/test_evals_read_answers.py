@@ -1,6 +1,7 @@
 """What the evaluators make of answers that people wrote: many phrasings are right, no mix-up is."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -76,12 +77,17 @@ FAILED = {
 }
 
 
+known = cache(truth_of)
+
+
 def judged(message: str, language: str, shop: Path, **expected: Any) -> dict[str, str]:
     """Which evaluators of the message find something wrong with it, and what first."""
     turn = Turn(ask="?", calls=(), **expected)
     case = Case(name="x", description="", customer="C-1001", language=language, turns=(turn,))
     report: dict[str, Any] = {"status": "answered", "message": message, "calls": [], "error": None}
-    seen = Seen(case, turn, report, [{"says": message}], truth_of(shop))
+    report["usage"] = {"input_tokens": 0, "output_tokens": 0}
+    truth = known(shop)
+    seen = Seen(case, turn, report, [{"says": message}], [], truth, truth)
     found = {evaluator.__name__: list(evaluator(seen)) for evaluator in EVALUATORS}
     return {name: wrongs[0].why for name, wrongs in found.items() if wrongs}
 

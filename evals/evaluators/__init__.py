@@ -5,27 +5,16 @@ is a pass. None of them imports the code that renders answers, or it would find 
 right.
 """
 
+from evals.evaluators.cost import cost, latency
+from evals.evaluators.deeds import deeds
 from evals.evaluators.derived import derived
-from evals.evaluators.facts import facts
-from evals.evaluators.failures import failures
-from evals.evaluators.forbidden import forbidden
-from evals.evaluators.language import language
-from evals.evaluators.policy import policy
+from evals.evaluators.facts import facts, failures
 from evals.evaluators.privacy import privacy
-from evals.evaluators.protocol import protocol
-from evals.evaluators.seen import Evaluator, Seen, Verdict, Wrong
-from evals.evaluators.trajectory import trajectory
+from evals.evaluators.protocol import protocol, trajectory
+from evals.evaluators.seen import Evaluator, Seen, Wrong
+from evals.evaluators.wording import forbidden, language, policy
 
-EVALUATORS: tuple[Evaluator, ...] = (
-    protocol,
-    trajectory,
-    facts,
-    derived,
-    failures,
-    privacy,
-    language,
-    policy,
-    forbidden,
-)
+EVALUATORS: tuple[Evaluator, ...] = (protocol, trajectory, facts, derived, failures, deeds)
+EVALUATORS += (privacy, language, policy, forbidden, cost, latency)
 
-__all__ = ["EVALUATORS", "Evaluator", "Seen", "Verdict", "Wrong"]
+__all__ = ["EVALUATORS", "Evaluator", "Seen", "Wrong"]

@@ -1,16 +1,33 @@
-"""Each call has exactly one output, under its own id, in the order of the calls."""
+"""The calls that were asked for, exactly, in as many rounds, each with its one output.
 
+An output stands under its call's own id, in the order of the calls.
+"""
+
+import json
+from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 from evals.evaluators.seen import Seen, Wrong, orders_of
 
 
 def protocol(seen: Seen) -> Iterator[Wrong]:
-    if seen.report["status"] != "answered":
-        said = (seen.report["error"] or {}).get("message", "")
-        yield Wrong(f"the turn is {seen.report['status']}: {said}".strip())
-    yield from _history(seen)
+    error = seen.report["error"] or {}
+    expected = _expected(seen)
+    if seen.report["status"] != expected or error.get("kind") != seen.turn.fails:
+        told = ": ".join(filter(None, [seen.report["status"], error.get("message")]))
+        yield Wrong(f"the turn is {told}, and not {seen.turn.fails or expected}")
+    if expected in ("answered", "failed"):
+        yield from _history(seen)
     yield from _outputs(seen)
+
+
+def _expected(seen: Seen) -> str:
+    if seen.turn.fails:
+        return "failed"
+    if "asked" in seen.turn.deeds.values():
+        return "awaiting_confirmation"
+    return "with_person" if seen.turn.escalated else "answered"
 
 
 def _history(seen: Seen) -> Iterator[Wrong]:
@@ -30,7 +47,7 @@ def _history(seen: Seen) -> Iterator[Wrong]:
 
 def _outputs(seen: Seen) -> Iterator[Wrong]:
     told = [message["output"] for message in seen.history if "told" in message]
-    if told != [call["output"] for call in seen.calls]:
+    if told != [call["output"] for call in seen.calls if call["status"] != "pending"]:
         yield Wrong("the outputs in the thread are not those of the calls")
     for call in seen.calls:
         asked, output = orders_of(call["arguments"]), call["output"] or {}
@@ -38,3 +55,30 @@ def _outputs(seen: Seen) -> Iterator[Wrong]:
         for order_id in answered:
             if len(asked) == 1 and order_id is not None and order_id != asked[0]:
                 yield Wrong(f"the call about {asked[0]} has an output about {order_id}")
+
+
+def trajectory(seen: Seen) -> Iterator[Wrong]:
+    expected = Counter(_call(*call.popitem()) for call in map(dict, seen.turn.calls))
+    made = Counter(_call(call["tool"], call["arguments"]) for call in seen.calls)
+    for call, times in sorted((expected - made).items()):
+        yield Wrong(f"{call} was not called" + f" {times} times" * (times > 1))
+    for call, times in sorted((made - expected).items()):
+        yield Wrong(f"{call} was called{f' {times} times' * (times > 1)} and should not have been")
+    rounds = len({call["round"] for call in seen.calls})
+    if seen.turn.rounds is not None and rounds != seen.turn.rounds:
+        yield Wrong(f"the calls came in {rounds} responses of the model, not {seen.turn.rounds}")
+
+
+def _call(tool: str, arguments: Any) -> str:
+    """A call in words. How ids and amounts are spelt, the order of several, and free words make
+    no difference.
+    """
+    if not isinstance(arguments, dict):
+        return f"{tool}({arguments})"
+    names = {"order_id", "order_ids", "reason", "summary"}
+    rest = {name: value for name, value in arguments.items() if name not in names}
+    amount = rest.get("amount")
+    if isinstance(amount, str) and "." in amount:
+        rest["amount"] = amount.rstrip("0").rstrip(".")
+    stated = [json.dumps(rest, sort_keys=True)] if rest else []
+    return f"{tool}({', '.join([*sorted(orders_of(arguments)), *stated])})"

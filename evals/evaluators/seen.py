@@ -1,18 +1,17 @@
 """What an evaluator sees of one turn, and what it says of it."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cached_property
 from importlib.resources import files
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-from evals.case import Case, Turn
+from evals.case import Case, Turn, Verdict, orders_of
 from evals.forms import forms, plain
 from evals.reading import Reading, Vocabulary
-from evals.truth import Money, Truth
-from tools.ids import normalise_order_id
-
-Verdict = Literal["pass", "fail", "cannot tell"]
+from evals.truth import Money, OrderFacts, Truth, Value
+from evals.words import any_of
 
 
 class Wrong(NamedTuple):
@@ -27,14 +26,23 @@ class Seen:
     """One turn of a case, played: what was expected, and what came.
 
     report: the turn as `ask --json` prints it. history: its messages as the model is sent them,
-    each `{"asks": [call id…]}`, `{"told": call id, "output": …}` or `{"says": text}`.
+    each `{"asks": [call id…]}`, `{"told": call id, "output": …}` or `{"says": text}`. asked: what
+    the customer was asked to confirm, each with what had been `changed_already`. truth: what the
+    shop holds after the turn; before: at the beginning of the case. seconds: that the turn took.
     """
 
     case: Case
     turn: Turn
     report: dict[str, Any]
     history: Sequence[dict[str, Any]]
+    asked: Sequence[dict[str, Any]]
     truth: Truth
+    before: Truth
+    seconds: float = 0
+
+    @property
+    def is_last(self) -> bool:
+        return self.turn is self.case.turns[-1]
 
     @property
     def message(self) -> str:
@@ -46,10 +54,26 @@ class Seen:
 
     @cached_property
     def reading(self) -> Reading:
-        sums = [form for money in self.sums for form in forms(money, self.case.language)]
-        quoted = [*sums, *self.policy_text]
-        named = self.turn.order_ids
-        return Reading(self.message, Vocabulary(self.truth, self.case.language, named, quoted))
+        language, turn = self.case.language, self.turn
+        sums = [form for money in self.sums for form in forms(money, language)]
+        quoted = [*sums, *self.policy_text, *self.truth.tickets]
+        words = Vocabulary(self.known, language, turn.order_ids, quoted, bool(turn.deeds))
+        return Reading(self.message, words)
+
+    @cached_property
+    def known(self) -> Truth:
+        """The shop's facts, and the values that the turn's writes were asked with."""
+        orders = dict(self.truth.orders)
+        for given in (given for call in self.turn.calls for given in call.values()):
+            if stated := _stated(given):
+                order = orders.get(given["order_id"], OrderFacts("", {}))
+                values = {**order.values, "wish": (*order.values.get("wish", ()), stated)}
+                orders[given["order_id"]] = replace(order, values=values)
+        return replace(self.truth, orders=orders) if orders != self.truth.orders else self.truth
+
+    def states(self, value: Value, text: str) -> bool:
+        """Whether a value stands in a text, in any of its forms."""
+        return any_of(forms(value, self.case.language)).search(plain(text)) is not None
 
     @cached_property
     def sums(self) -> list[Money]:
@@ -74,19 +98,12 @@ class Seen:
         return [line for line in plain(body).splitlines() if line]
 
 
+__all__ = ["Evaluator", "Seen", "Wrong", "orders_of"]
+
 Evaluator = Callable[[Seen], Iterator[Wrong]]
 
 
-def orders_of(arguments: Any) -> list[str]:
-    """The orders that a call's arguments name, in the spelling of the shop."""
-    if not isinstance(arguments, dict):
-        return []
-    named = [arguments.get("order_id"), *(arguments.get("order_ids") or ())]
-    return [_normal(each) for each in named if isinstance(each, str)]
-
-
-def _normal(order_id: str) -> str:
-    try:
-        return normalise_order_id(order_id)
-    except ValueError:
-        return order_id
+def _stated(arguments: dict[str, Any]) -> Money | str | None:
+    if "amount" in arguments:
+        return Money(Decimal(arguments["amount"]), arguments["currency"])
+    return arguments.get("address")

@@ -20,6 +20,8 @@ class Words:
     script: of its letters. common: words that hardly any sentence is without. not_found and
     unchecked: how an answer says that there is no such order, and that it could not find out.
     first and last: to arrive. negation: what turns a status into its contrary, before it.
+    deeds: how an answer says what became of a change. idle: what only sounds like a status.
+    hedges: what weakens a value. units: of what is no number of days.
     """
 
     script: str
@@ -29,16 +31,23 @@ class Words:
     first: re.Pattern[str]
     last: re.Pattern[str]
     negation: re.Pattern[str]
+    hedges: re.Pattern[str]
+    units: re.Pattern[str]
+    idle: tuple[str, ...]
+    deeds: dict[str, re.Pattern[str]]
     statuses: dict[str, re.Pattern[str]]
 
 
 @cache
 def words(language: str) -> Words:
     data = tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
-    patterns = ("common", "not_found", "unchecked", "first", "last")
+    patterns = ("common", "not_found", "unchecked", "first", "last", "hedges")
     return Words(
         script=data["script"],
+        idle=tuple(data["idle"]),
         negation=re.compile(rf"(?:{any_of(data['negation']).pattern})\s*$", re.IGNORECASE),
+        deeds={deed: any_of(said) for deed, said in data["deeds"].items()},
+        units=re.compile(rf"[\s-]*(?:{any_of(data['units']).pattern})", re.IGNORECASE),
         statuses={status: any_of(said) for status, said in data["statuses"].items()},
         **{name: any_of(data[name]) for name in patterns},
     )
@@ -57,6 +66,8 @@ def bounded(phrase: str) -> str:
     after = f"(?!{LETTER})" if _has_borders(phrase[-1]) else ""
     if phrase[0].isdigit():
         before += r"(?<!\d[.,])"
+    if any(map(str.isdigit, phrase)):
+        before += r"(?<!\s[-−])"  # a sum with a minus is another
     if phrase[-1].isdigit():
         after += r"(?![.,]\d)"
     return before + pattern + after
