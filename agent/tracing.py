@@ -161,4 +161,5 @@ def _ours(run: RunTree) -> dict[str, Any]:
 
 
 def _current() -> RunTree | None:
-    return get_current_run_tree() if tracing_is_enabled() else None
+    run = get_current_run_tree()  # asked first, since it is cheaper than the environment
+    return run if run and tracing_is_enabled() else None
