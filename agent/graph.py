@@ -18,6 +18,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from agent import logs, tracing
 from agent import settings as settings_
+from agent.accounts import Accounts
 from agent.answer.compose import Composer
 from agent.answer.sentences import check_sentences
 from agent.desk import SqlDesk
@@ -98,6 +99,7 @@ def build_graph(
         settler=Settler(performer, ledger),
         desk=desk if ledger else None,
         outbox=outbox_of(settings, database) if database and ledger else None,
+        accounts=Accounts(box, settings.turn_budget),
         settings=settings,
     )
     graph = (

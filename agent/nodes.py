@@ -12,24 +12,23 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END
 from langgraph.types import Command, Send
 
-from agent import progress, tracing, usage
+from agent import progress, tracing
+from agent.accounts import Accounts, note_round, within
 from agent.answer import draft as drafts
 from agent.answer.compose import Answer, Composer, Material
 from agent.asking import Response, TurnFailed, ask
 from agent.calls import Failure, ToolCall, ToolResult, key_of
 from agent.desk import SqlDesk
 from agent.identity import Identity
-from agent.journal import Account, Asked, Journal, NoSuchThread
+from agent.journal import Asked, Journal, NoSuchThread
 from agent.messages import asking, saying, telling
 from agent.outbox import Outbox
 from agent.perform import Performer, same, unperformed
 from agent.problems import question_problem
 from agent.settings import Settings
 from agent.settling import Settler
-from agent.state import Results, State
-from agent.traces_shape import Number, id_or_none
+from agent.state import State
 from agent.turn import Errand, Turn
-from agent.usage import Spent
 from agent.wire.client import Client
 from agent.writing import Asker
 from tools.database import DatabaseProblem
@@ -63,6 +62,7 @@ class Nodes:
     settler: Settler
     desk: SqlDesk | None
     outbox: Outbox | None
+    accounts: Accounts
     settings: Settings
 
     async def model(self, state: State, config: RunnableConfig) -> Command[Any]:
@@ -78,22 +78,19 @@ class Nodes:
         if turn.is_new and await self._is_with_person(config):
             return await self._answer(turn, config, silent=True)
         await self.close_round(turn, config)
-        if turn.round > self.settings.max_rounds or self._is_over_budget(turn):
+        if turn.round > self.settings.max_rounds or self.accounts.is_over_budget(turn):
             return await self._answer(turn, config)
         try:
-            spend = partial(turn.spends, self.settings.model)
-            within = _within(turn, config)
-            response = await ask(self.client, turn.history, turn.round, within, spend)
+            spend, about = partial(turn.spends, self.settings.model), within(turn, config)
+            response = await ask(self.client, turn.history, turn.round, about, spend)
         except TurnFailed as failed:
-            _note_round(turn)
+            note_round(turn)
             return await self._answer(turn, config, failure=failed.failure)
-        _note_round(turn, response.id)
+        note_round(turn, response.id)
         if not response.calls:
             return await self._answer(turn, config, response)
         if any(map(self._writes, response.calls)):  # the turn may pause, and never go on
-            account = self._traced_account(turn)
-            await self.journal.of(config).note(turn.number, account)
-            _note_turn(turn, account, status="awaiting_confirmation")
+            await self.journal.of(config).note(turn.number, self.accounts.waiting(turn))
         return self._send_out(response, turn)
 
     async def call(self, state: Errand, config: RunnableConfig) -> dict[str, Any]:
@@ -154,12 +151,8 @@ class Nodes:
         wrote = any(self._writes(call) for call in turn.calls)
         with_person = silent or (wrote and await self._is_with_person(config))
         answer = self._compose(replace(material, with_person=with_person, silent=silent))
-        account = self._traced_account(turn)
+        account = self.accounts.ended(turn, answer)
         await self.journal.of(config).end_turn(turn.number, answer, account)
-        turn.update["cost_usd"] = account["cost_usd"]
-        tracing.note(step="answer", status=answer["status"], cards=len(answer["cards"]))
-        failed = {"error_kind": answer["error"]["kind"]} if answer["error"] else {}
-        _note_turn(turn, account, status=answer["status"], locale=answer["locale"], **failed)
         if self.outbox and with_person and not silent:
             with suppress(DatabaseProblem):  # what is not delivered now, is later
                 await self.outbox.deliver(_thread(config))
@@ -238,8 +231,7 @@ class Nodes:
             return
         journal = self.journal.of(config)
         if turn.left_spent:
-            account = self._account(turn.left_spent, turn.left_results)
-            await journal.note(turn.left_in, account)
+            await journal.note(turn.left_in, self.accounts.left(turn))
         await self.settler.close(turn, journal)
         if problem := question_problem(turn.question):
             raise TurnFailed(*problem)
@@ -251,22 +243,6 @@ class Nodes:
             raise TurnFailed("no_such_thread", "The thread is not this customer's.") from None
         turn.begin(number, customer, fence)
         await self.settler.hear(turn, journal)
-
-    def _is_over_budget(self, turn: Turn) -> bool:
-        budget = self.settings.turn_budget
-        if budget is None:
-            return False
-        cost = usage.cost(turn.spent, turn.results, self.tools)
-        return cost is None or cost >= budget
-
-    def _account(self, spent: list[Spent], results: Results) -> Account:
-        cost = usage.cost(spent, results, self.tools)
-        text = None if cost is None else usage.plain(cost)
-        return Account(spent=spent, cost_usd=text)
-
-    def _traced_account(self, turn: Turn) -> Account:
-        trace, account = tracing.trace_id(), self._account(turn.spent, turn.results)
-        return {**account, "trace_id": trace} if trace else account
 
     async def _is_with_person(self, config: RunnableConfig) -> bool:
         return self.desk is not None and await self.desk.has(_thread(config))
@@ -297,7 +273,7 @@ class Nodes:
             failure,
             news=turn.news,
             language=turn.language,
-            limit="budget" if self._is_over_budget(turn) else "limit",
+            limit="budget" if self.accounts.is_over_budget(turn) else "limit",
         )
         draft, journal = drafts.read(text or ""), self.journal.of(config)
         if draft is None:
@@ -312,27 +288,6 @@ class Nodes:
 
 def _thread(config: RunnableConfig) -> str:
     return str(config.get("configurable", {}).get("thread_id") or "")
-
-
-def _note_round(turn: Turn, response_id: str = "") -> None:
-    spent = [
-        {name: each[name] for name in ("ended", "usage", "cost_usd")}
-        for each in turn.spent
-        if each["round"] == turn.round
-    ]
-    place = {"turn": turn.number, "round": turn.round, "response_id": id_or_none(response_id)}
-    tracing.note(**place, spent=spent)
-
-
-def _note_turn(turn: Turn, account: Account, **more: object) -> None:
-    used = {**usage.total(turn.spent), "cost_usd": account["cost_usd"]}
-    tracing.note_turn(turn.customer, turn=turn.number, rounds=turn.round, **used, **more)
-
-
-def _within(turn: Turn, config: RunnableConfig) -> RunnableConfig:
-    """The config under which the model is asked: its runs say of which turn and round they are."""
-    place = {"turn": Number(turn.number), "round": Number(turn.round)}
-    return {**config, "metadata": {**config.get("metadata", {}), **place}}
 
 
 def _check_round(calls: list[ToolCall], turn: Turn) -> None:
