@@ -57,7 +57,10 @@ class Exchange(BaseHTTPRequestHandler):
         self.server.next_behaviour()(self)
 
     def _change(self) -> tuple[int, Any]:
-        body = self.rfile.read(int(self.headers["content-length"] or 0))
+        length = int(self.headers["content-length"] or 0)
+        body = self.rfile.read(length)
+        if len(body) < length:
+            raise ConnectionAbortedError  # who asked was killed in the middle of it
         if self.headers["content-type"] != "application/json":
             return 415, {"error": "JSON_ONLY"}
         key = self.headers["idempotency-key"] or ""
