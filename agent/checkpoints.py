@@ -3,9 +3,13 @@
 On a LangGraph server the server keeps them.
 """
 
+import asyncio
 import logging
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, closing
+from functools import partial
 from typing import Any
 
 from sqlalchemy import text
@@ -29,13 +33,18 @@ async def open_saver(database: Database) -> AsyncIterator[Any]:
 @asynccontextmanager
 async def _in_file(database: Database, file: str) -> AsyncIterator[Any]:
     import aiosqlite
+    from langgraph.checkpoint.sqlite import SqliteSaver
 
     from agent.grouped_saver import GroupedSaver
 
     async with aiosqlite.connect(file, timeout=BUSY_SECONDS) as connection:
-        saver = GroupedSaver(connection, database)
-        await saver.setup()
-        yield saver
+        opening = partial(sqlite3.connect, file, timeout=BUSY_SECONDS, check_same_thread=False)
+        with closing(await asyncio.to_thread(opening)) as reading, ThreadPoolExecutor(1) as thread:
+            reader = SqliteSaver(reading)
+            saver = GroupedSaver(connection, database, reader, thread)
+            await saver.setup()
+            reader.is_setup = True  # just now: it does not need the file's lock for that
+            yield saver
 
 
 @asynccontextmanager

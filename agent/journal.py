@@ -10,15 +10,26 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
-from sqlalchemy import ColumnElement, Connection, Select, func, select, update
+from sqlalchemy import BindParameter, ColumnElement, Connection, bindparam, func, select, update
 from typing_extensions import TypedDict
 
 from agent import tables
 from agent.calls import ToolCall, ToolResult, key_of
-from agent.rows import fencing
+from agent.rows import put_fence
 from agent.state import Results
 from agent.usage import Spent
 from tools.database import Database
+
+# What each turn runs is made once: SQLAlchemy takes longer to put a statement together than SQLite
+# to run it.
+_THREAD: BindParameter[str] = bindparam("this_thread")
+_T = tables.turns.c
+_IN_THREAD = select(func.max(_T.turn)).where(_T.thread_id == _THREAD)
+_AGAIN = _IN_THREAD.where(_T.question_id == bindparam("this_question"), _T.ended_at.is_(None))
+_OWNER = select(tables.threads.c.customer_id).where(tables.threads.c.thread_id == _THREAD)
+_BEGUN = select(*(query.scalar_subquery() for query in (_OWNER, _AGAIN, _IN_THREAD)))
+_COSTS = update(tables.turns).where(_T.thread_id == _THREAD, _T.turn == bindparam("this_turn"))
+_ENDS = _COSTS.where(_T.ended_at.is_(None))
 
 
 class NoSuchThread(Exception):
@@ -112,16 +123,16 @@ class ThreadJournal:
         def begin(db: Connection) -> int:
             begun = {"thread_id": thread, "customer_id": customer, "begun_at": now}
             _write(db, tables.threads, [begun], replace=False)
-            if _owner(db, thread) != customer:
+            here = {"this_thread": thread, "this_question": asked.id}
+            owner, again, newest = db.execute(_BEGUN, here).one()
+            if owner != customer:
                 raise NoSuchThread
-            db.execute(fencing(db, thread, fence))
-            if number := _open_turn(db, thread, asked.id):
-                return number
-            number = 1 + (db.scalar(_newest_turn(thread)) or 0)
+            put_fence(db, thread, fence)
+            number = again or 1 + (newest or 0)
             asking = {"question_id": asked.id, "question": asked.text, "begun_at": now}
             row = {"thread_id": thread, "turn": number, **asking}
-            _write(db, tables.turns, [row], replace=False)
-            return number
+            _write(db, tables.turns, [] if again else [row], replace=False)
+            return int(number)
 
         return await self.database.write(begin)
 
@@ -129,18 +140,14 @@ class ThreadJournal:
         self, turn: int, answer: Mapping[str, Any], account: Account | None = None
     ) -> None:
         """What was answered first stays: a client of a server may tell a step to run again."""
-        c = tables.turns.c
-        here = (c.thread_id == self.thread) & (c.turn == turn) & c.ended_at.is_(None)
         told = {"answer": dict(answer), "ended_at": _now(), **(account or {})}
-        ended = update(tables.turns).where(here).values(told)
-        await self.database.write(lambda db: db.execute(ended))
+        ended = {**self._turn(turn), **told}
+        await self.database.write(lambda db: db.execute(_ENDS, ended))
 
     async def note(self, turn: int, account: Account) -> None:
         """What a turn has cost that may never end."""
-        c = tables.turns.c
-        here = (c.thread_id == self.thread) & (c.turn == turn)
-        noted = update(tables.turns).where(here).values(dict(account))
-        await self.database.write(lambda db: db.execute(noted))
+        noted = {**self._turn(turn), **account}
+        await self.database.write(lambda db: db.execute(_COSTS, noted))
 
     async def keep(self, turn: int, calls: Sequence[ToolCall], results: Results) -> None:
         """Keeps a round's results; a step that runs again leaves what it told last."""
@@ -202,6 +209,9 @@ class ThreadJournal:
         changed = update(tables.calls).where(self._this(turn, key)).values(result=dict(result))
         await self.database.write(lambda db: db.execute(changed))
 
+    def _turn(self, turn: int) -> dict[str, Any]:
+        return {"this_thread": self.thread, "this_turn": turn}
+
     def _this(self, turn: int, key: str) -> ColumnElement[bool]:
         c, (round, call_id) = tables.calls.c, key.split("/", 1)
         here = (c.thread_id == self.thread) & (c.turn == turn)
@@ -217,38 +227,14 @@ class ThreadJournal:
     async def owner(self) -> str | None:
         """The customer who began the thread; None when nobody did."""
         async with self.database.connect() as db:
-            return await db.run_sync(_owner, self.thread)
-
-
-def _owner(db: Connection, thread: str) -> str | None:
-    query = select(tables.threads.c.customer_id).where(tables.threads.c.thread_id == thread)
-    return db.execute(query).scalar_one_or_none()
-
-
-def _newest_turn(thread: str) -> Select[tuple[int]]:
-    return select(func.max(tables.turns.c.turn)).where(tables.turns.c.thread_id == thread)
-
-
-def _open_turn(db: Connection, thread: str, question_id: str) -> int | None:
-    c = tables.turns.c
-    here = (c.thread_id == thread, c.question_id == question_id, c.ended_at.is_(None))
-    number: int | None = db.scalar(select(func.max(c.turn)).where(*here))
-    return number
+            owner: str | None = await db.scalar(_OWNER, {"this_thread": self.thread})
+            return owner
 
 
 def _write(db: Connection, table: Any, rows: Sequence[dict[str, Any]], *, replace: bool) -> None:
     """Inserts rows; those that are there stay, or are replaced."""
-    if not rows:
-        return
-    insert = tables.insert_into(db, table)
-    key = [column.name for column in table.primary_key]
-    changed = {name: insert.excluded[name] for name in rows[0] if name not in key}
-    written = (
-        insert.on_conflict_do_update(index_elements=key, set_=changed)
-        if replace
-        else insert.on_conflict_do_nothing()
-    )
-    db.execute(written, rows)
+    if rows:
+        db.execute(tables.inserting(db.dialect.name, table, replace=replace), rows)
 
 
 def _now() -> str:

@@ -67,8 +67,7 @@ class Ledger:
 
     async def begin_turn(self, thread: str, token: str) -> None:
         """From now on, only writes that carry this token are begun in the thread."""
-        async with self.database.begin() as db:
-            await db.execute(rows.fencing(db, thread, token))
+        await self.database.write(lambda db: rows.put_fence(db, thread, token))
 
     async def look_up(self, write: Write) -> Outcome | None:
         """What is known of this action already; None where it would be carried out now."""

@@ -27,9 +27,9 @@ async def read(db: AsyncConnection, *where: ColumnElement[bool]) -> list[Record]
 
 async def add(db: AsyncConnection, record: Record, by: str) -> Record:
     """A new row. Raises Lost where there is one of its key."""
-    written = tables.insert_into(db, tables.actions).values(record.values).on_conflict_do_nothing()
+    written = tables.inserting(db.dialect.name, tables.actions, replace=False)
     # Not by its rowcount, which SQLAlchemy keeps for updates only.
-    if await db.scalar(written.returning(tables.actions.c.key)) is None:
+    if await db.scalar(written.returning(tables.actions.c.key), record.values) is None:
         raise Lost
     await note(db, record, record.state, by)
     return record
@@ -64,10 +64,10 @@ async def events(db: AsyncConnection, *where: ColumnElement[bool]) -> Sequence[d
     return [dict(row) for row in (await db.execute(query)).mappings()]
 
 
-def fencing(db: AsyncConnection | Connection, thread: str, token: str) -> Any:
-    """The statement that puts a token in force."""
-    written = tables.insert_into(db, tables.fences).values(thread_id=thread, token=token)
-    return written.on_conflict_do_update(index_elements=["thread_id"], set_={"token": token})
+def put_fence(db: Connection, thread: str, token: str) -> None:
+    """Puts a token in force."""
+    written = tables.inserting(db.dialect.name, tables.fences, replace=True)
+    db.execute(written, {"thread_id": thread, "token": token})
 
 
 async def check_fence(db: AsyncConnection, thread: str, token: str | None) -> None:

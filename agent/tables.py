@@ -1,22 +1,12 @@
 """The agent's tables, as the newest migration leaves them."""
 
+from functools import cache
 from typing import Any
 
 import sqlalchemy
-from sqlalchemy import (
-    JSON,
-    Boolean,
-    Column,
-    Connection,
-    Dialect,
-    Integer,
-    MetaData,
-    Table,
-    TypeDecorator,
-)
+from sqlalchemy import JSON, Boolean, Column, Dialect, Integer, MetaData, Table, TypeDecorator
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 metadata = MetaData()
 NUL, ITS_STAND_IN = "\0", "\U0010ffff"
@@ -38,9 +28,18 @@ class _AnyText(TypeDecorator[str]):
 Text = sqlalchemy.Text().with_variant(_AnyText(), "postgresql")
 
 
-def insert_into(db: AsyncConnection | Connection, table: Table) -> Any:
-    """An insert that may say what to do on a conflict. Both dialects spell it alike."""
-    return (sqlite_insert if db.dialect.name == "sqlite" else postgresql_insert)(table)
+@cache
+def inserting(dialect: str, table: Table, *, replace: bool) -> Any:
+    """An insert of rows, made once: those that are there stay, or are replaced.
+
+    dialect: by its name; both spell it alike.
+    """
+    insert = (sqlite_insert if dialect == "sqlite" else postgresql_insert)(table)
+    key = [column.name for column in table.primary_key]
+    others = {c.name: insert.excluded[c.name] for c in table.columns if c.name not in key}
+    if replace:
+        return insert.on_conflict_do_update(index_elements=key, set_=others)
+    return insert.on_conflict_do_nothing()
 
 
 threads = Table(
