@@ -6,7 +6,10 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -161,3 +164,52 @@ async def test_a_write_inside_a_transaction_is_refused(noted: Database) -> None:
     with pytest.raises(RuntimeError, match="use the outer connection"):
         async with noted.begin():
             await noted.write(partial(_note, what="a"))
+
+
+def test_a_loop_that_ends_in_the_middle_of_a_write_leaves_it_whole(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path / 'notes.db'}", branches=[])
+    begun = threading.Event()
+    wrote = []
+
+    def pair(db: Connection) -> None:
+        _note(db, "half 1")
+        begun.set()
+        time.sleep(0.2)
+        _note(db, "half 2")
+
+    async def tidy_up() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            wrote.append(await database.write(partial(_note, what="other")))
+
+    async def main() -> list[Any]:
+        async with database.begin() as db:
+            await db.execute(text("CREATE TABLE notes (note TEXT PRIMARY KEY)"))
+        tasks = [asyncio.create_task(work) for work in (database.write(pair), tidy_up())]
+        await asyncio.to_thread(begun.wait)
+        return tasks
+
+    asyncio.run(main())
+    assert wrote == ["other"]
+    kept = _rows(str(tmp_path / "notes.db"), "SELECT note FROM notes ORDER BY note")
+    assert kept == ["half 1", "half 2", "other"]
+
+
+async def test_work_that_ends_the_thread_is_told_and_its_neighbour_written(noted: Database) -> None:
+    def leave(_: Connection) -> None:
+        raise SystemExit
+
+    works: list[Any] = [leave, partial(_note, what="a")]
+    first, second = await asyncio.gather(*map(noted.write, works), return_exceptions=True)
+    assert (type(first), second) == (RuntimeError, "a")
+
+
+async def test_whoever_waits_hears_that_no_thread_is_to_be_had(noted: Database) -> None:
+    await noted.write(partial(_note, what="a"))
+    loop, ended = asyncio.get_running_loop(), ThreadPoolExecutor()
+    ended.shutdown()
+    loop.set_default_executor(ended)
+    with pytest.raises(RuntimeError, match="shutdown"):
+        await noted.write(partial(_note, what="b"))
+    loop.set_default_executor(ThreadPoolExecutor())

@@ -7,9 +7,8 @@ when it is on the disk; work that fails leaves its neighbours alone.
 
 import asyncio
 import sqlite3
-import weakref
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
 
 from sqlalchemy import Connection, Engine
@@ -22,7 +21,6 @@ class Group:
 
     def __init__(self, engine: Engine, writer: asyncio.Lock) -> None:
         self._engine, self._writer = engine, writer
-        weakref.finalize(self, engine.dispose)
         self._waiting: list[tuple[Work, asyncio.Future[Any]]] = []
         self._committing: asyncio.Task[None] | None = None
 
@@ -41,7 +39,7 @@ class Group:
                 group = [(work, done) for work, done in self._waiting if not done.cancelled()]
                 self._waiting = []
                 works = [work for work, _ in group]
-                outcomes = await asyncio.to_thread(_transact, self._engine, works)
+                outcomes = await self._in_thread(works)
             for (_, done), outcome in zip(group, outcomes, strict=True):
                 if done.cancelled():
                     continue
@@ -49,6 +47,25 @@ class Group:
                     done.set_exception(outcome)
                 else:
                     done.set_result(outcome)
+
+
+    async def _in_thread(self, works: Sequence[Work]) -> list[Any]:
+        """Waits for the end in any case, for the connection has one transaction at a time."""
+        try:
+            loop = asyncio.get_running_loop()
+            running = loop.run_in_executor(None, _transact, self._engine, works)
+            while not running.done():
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait([running])
+            return running.result()
+        except Exception as error:  # no thread is to be had: whoever waits must hear of it
+            return [error] * len(works)
+
+    async def close(self) -> None:
+        """Once what is under way is written."""
+        if self._committing is not None:
+            await asyncio.wait([self._committing])
+        await asyncio.to_thread(self._engine.dispose)
 
 
 def raw(connection: Connection) -> sqlite3.Connection:
@@ -69,7 +86,8 @@ def _transact(engine: Engine, works: Sequence[Work]) -> list[Any]:
             with connection.begin():
                 begun = True
                 return [work(connection) for work in works]
-    except Exception as error:
+    except BaseException as error:
         if len(works) == 1 or not begun:
-            return [error] * len(works)
+            is_usual = isinstance(error, Exception)
+            return [error if is_usual else RuntimeError(type(error).__name__)] * len(works)
         return [outcome for work in works for outcome in _transact(engine, [work])]
