@@ -1,5 +1,6 @@
 """What a turn has cost so far, and what its trace is told of that."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -14,6 +15,8 @@ from agent.traces_shape import Number, id_or_none
 from agent.turn import Turn
 from agent.usage import Spent
 from tools.tool import Tool
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,7 @@ class Accounts:
         tracing.note(step="answer", status=answer["status"], cards=len(answer["cards"]))
         failed = {"error_kind": answer["error"]["kind"]} if answer["error"] else {}
         _note_turn(turn, account, status=answer["status"], locale=answer["locale"], **failed)
+        _log(turn, account, answer["status"])
         return account
 
     def _of(self, turn: Turn) -> Account:
@@ -72,6 +76,15 @@ def note_round(turn: Turn, response_id: str = "") -> None:
     ]
     place = {"turn": turn.number, "round": turn.round, "response_id": id_or_none(response_id)}
     tracing.note(**place, spent=spent)
+
+
+def _log(turn: Turn, account: Account, status: str) -> None:
+    tokens, cost = usage.total(turn.spent), account["cost_usd"] or "unknown"
+    log.info(
+        "turn %d: %s; rounds: %d, calls: %d, input tokens: %d, output tokens: %d, USD: %s",
+        *(turn.number, status, turn.round, len(turn.calls)),
+        *(tokens["input_tokens"], tokens["output_tokens"], cost),
+    )
 
 
 def _note_turn(turn: Turn, account: Account, **more: object) -> None:

@@ -248,7 +248,7 @@ def test_costs_are_shown_by_whatever_they_are_added_up() -> None:
         assert sum(row["turns"] for row in told) == 2
         assert all(row["cost_usd"] is None for row in told)
     shown = commands.here("costs").out
-    assert "2 turns" in shown
+    assert "turns: 2" in shown
     assert "unknown" in shown
 
 

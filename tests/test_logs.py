@@ -28,8 +28,15 @@ def test_ways_in_which_a_model_fails_are_told_apart() -> None:
         done = commands.run("ask", "Is A-17 there, asks Marlowe?", SUPPORT_LOG="info", **variables)
     told = lines(done)
     kinds = [line["event"].partition(":")[0] for line in told]
-    assert kinds == ["stream_interrupted", "ambiguous_calls", "model_unavailable"]
-    assert {line["logger"] for line in told} == {"agent.asking"}
+    assert kinds == ["stream_interrupted", "ambiguous_calls", "model_unavailable", "turn 1"]
+    assert [line["logger"] for line in told] == ["agent.asking"] * 3 + ["agent.accounts"]
+    assert "Marlowe" not in json.dumps(told)
+
+
+def test_a_turn_that_went_well_is_one_line() -> None:
+    done = commands.run("ask", "Is A-17 there, asks Marlowe?", SUPPORT_LOG="info")
+    (told,) = lines(done)
+    assert told["event"].startswith("turn 1: answered; rounds: 2, calls: 1, input tokens: ")
     assert "Marlowe" not in json.dumps(told)
 
 

@@ -198,7 +198,7 @@ def test_without_langchain_it_is_said_what_to_install(monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "langchain.chat_models", None)
     monkeypatch.setitem(sys.modules, "langchain", None)
     done = here("ask", TWO, SUPPORT_MODEL="invented:large")
-    refused(done, "langchain is not installed", "langchain-invented")
+    refused(done, "langchain is not installed", "names for invented")
 
 
 @pytest.mark.parametrize("model", ["gpt-5", "openai:", ":gpt-5", "Open AI:gpt-5", "openai: "])

@@ -48,7 +48,6 @@ class Group:
                 else:
                     done.set_result(outcome)
 
-
     async def _in_thread(self, works: Sequence[Work]) -> list[Any]:
         """Waits for the end in any case, for the connection has one transaction at a time."""
         try:

@@ -59,7 +59,11 @@ def reject(request: str, staff: str, reason: str) -> int:
 @click.command()
 @click.option("--thread", help="Of this conversation only.")
 @click.option("--order", help="About this order only.")
-@click.option("--turn", type=click.IntRange(1, 2**31 - 1), help="Accept this turn of the thread.")
+@click.option(
+    "--turn",
+    type=click.IntRange(1, 2**31 - 1),
+    help="Follow this turn of the thread, call by call.",
+)
 @as_json
 def audit(thread: str | None, order: str | None, turn: int | None, as_json: bool) -> int:
     """Print who asked, what was confirmed or approved by whom, and what was done; oldest first.

@@ -36,5 +36,9 @@ def _cells(row: dict[str, Any], by: str) -> tuple[str, ...]:
     cost = f"{row['known_usd']} USD"
     if row["unknown"]:
         known = row["turns"] - row["unknown"]
-        cost = f"unknown ({cost} for {known} of {row['turns']} turns)" if known else "unknown"
-    return (row[by], f"{row['turns']} turns", *words, cost)
+        cost = (
+            f"cost unknown ({cost} for {known} of {row['turns']} turns)"
+            if known
+            else "cost unknown"
+        )
+    return (row[by], f"turns: {row['turns']}", *words, cost)

@@ -51,6 +51,8 @@ def show(
         click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
         return 0
     lines = [[clean(str(cell)) for cell in line(row)] for row in rows]
+    if not lines:
+        process.say("There is nothing to list.")
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for cells in lines:
         padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))

@@ -139,8 +139,8 @@ def _of_another_provider(settings: Settings) -> BaseChatModel:
         package = "langchain" if (error.name or "").split(".")[0] == "langchain" else "its client"
         raise Problem(
             f"SUPPORT_MODEL is {settings.model}, and {package} is not installed. Nothing was asked;"
-            f" install langchain and the LangChain package of {provider}"
-            f" (such as langchain-{provider.replace('_', '-')})."
+            " install langchain and the package that LangChain's documentation names for"
+            f" {provider}."
         ) from None
     except Exception as error:
         raise Problem(
