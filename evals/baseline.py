@@ -153,7 +153,8 @@ def release(now: Tested, stored: Stored | None, deployed: str) -> str:
     deployed: the model that the environment names; "offline" where it names none.
     """
     if stored is None:
-        return "inconclusive: no run on a real model is stored"
+        how = "--model NAME --update-baseline stores one"
+        return f"inconclusive: no run on a real model is stored ({how})"
     before = stored.tested
     parts = ("policy", "evaluators")
     changed = [part for part in parts if getattr(before, part) != getattr(now, part)]

@@ -27,7 +27,8 @@ def evals(model: str, **options: Any) -> int:
     With --out, reports are written there, and a run that was broken off goes on where it was.
 
     Exit codes: 0 yes; 1 no: a case failed, crashed or cannot be told; 2 wrong usage, or a case
-    file with a mistake; 4 inconclusive: the model, or LangSmith, did not answer.
+    file with a mistake; 4 inconclusive: the model, or LangSmith, did not answer, or there is no
+    stored run on a real model yet that this one could be compared with.
     """
     # The variable, so that a wrong name is refused in the same words; and langsmith would draw a
     # progress bar of its own, of rows as they come.

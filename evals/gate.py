@@ -47,7 +47,8 @@ def judge(
         missing.append(f"there is nothing to compare with: {compared.problem}")
     k = max((each.plays for each in results), default=1)
     whole = sum(each.passes == each.plays for each in critical)
-    lines = [f"pass@1 {pass_at_1(results):.1%}, pass^{k} {pass_each_time(results):.1%}"]
+    once, each_time = f"{pass_at_1(results):.1%}", f"{pass_each_time(results):.1%}"
+    lines = [f"pass@1 {once} (one play passes), pass^{k} {each_time} ({k} of {k} plays pass)"]
     lines += [f"critical: {whole} of {len(critical)} cases passed {k} of {k} times"] * bool(
         critical
     )

@@ -25,7 +25,7 @@ def page(report: Report) -> str:
             f"<title>Evals: {_text(report.headline)}</title>",
             f"<style>{STYLE.read_text(encoding='utf-8')}</style>",
             f'<h1 class="{report.judgement.answer}">{_text(report.headline)}</h1>',
-            f"<p>{_text(report.summary)}</p><ul>",
+            f"<p>{_text(report.heading)}</p><p>{_text(report.summary)}</p><ul>",
             *(f"<li><b>{_text(why)}</b>" for why in report.judgement.why),
             *(f"<li>{_text(line)}" for line in report.figures),
             "</ul>",

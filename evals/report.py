@@ -1,14 +1,17 @@
 """What came of a run: lines for a person, and the files for everybody else."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 from xml.etree import ElementTree
 
 from agent import pricing
+from evals.baseline import Tested
 from evals.gate import Judgement, is_critical
 from evals.outcomes import Finding, Outcome, Result
+from tools.policy import instructions
 
 MARKS = {"pass": "✓", "fail": "✗", "cannot tell": "?", "trouble": "!"}
 FATES = {"fail": "failed", "cannot tell": "undecided", "trouble": "without an answer"}
@@ -16,22 +19,29 @@ FATES = {"fail": "failed", "cannot tell": "undecided", "trouble": "without an an
 
 @dataclass(frozen=True)
 class Report:
-    """A run that is over, on a model. release: the verdict on what is deployed.
+    """A run that is over. release: the verdict on what is deployed.
 
-    about: what each case says of itself.
+    about: what each case says of itself. at: when it was over.
     """
 
     results: Sequence[Result]
     judgement: Judgement
-    model: str
+    tested: Tested
     release: str
     seconds: float
     about: Mapping[str, str]
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
     def headline(self) -> str:
-        kind = "code only" if self.model == "offline" else self.model
+        kind = "code only" if self.tested.model == "offline" else self.tested.model
         return f"{self.judgement.answer.capitalize()} ({kind})"
+
+    @property
+    def heading(self) -> str:
+        """What was tested, and when."""
+        policy = f"policy {self.tested.policy} (instructions of {instructions().version})"
+        return f"Model {self.tested.model}, {self.at:%Y-%m-%d %H:%M} UTC, {policy}."
 
     @property
     def summary(self) -> str:
@@ -44,7 +54,7 @@ class Report:
     def _spent(self) -> str:
         """What was paid for all of it, also before a run was broken off; offline nothing was."""
         turns = [turn for each in self.plays for turn in each.turns]
-        costs = [pricing.cost(self.model, turn["report"]["usage"]) for turn in turns]
+        costs = [pricing.cost(self.tested.model, turn["report"]["usage"]) for turn in turns]
         known = sum((each for each in costs if each is not None), Decimal(0))
         return f", for {known:.4f} USD" if known and None not in costs else ""
 
@@ -61,23 +71,26 @@ class Report:
         return ": ".join([self.headline, *filter(None, ["; ".join(self.judgement.why[:3])])])
 
 
-def lines(results: Sequence[Result]) -> Iterator[str]:
-    """A line a case, and a sentence for each thing that is wrong with it."""
+def lines(results: Sequence[Result], *, whole: bool = False) -> Iterator[str]:
+    """A line a case, and what is wrong with it, as `sentences` has it."""
     width = max(len(each.case) for each in results)
     for each in results:
         longest = max(outcome.seconds for outcome in each.outcomes)
         times = f"{each.passes} of {each.plays}"
         yield f"{MARKS[each.fate]} {each.case:{width}}  {times}  {longest:5.1f} s"
-        yield from (f"    {sentence}" for sentence in sentences(each))
+        yield from (f"    {sentence}" for sentence in sentences(each, whole=whole))
 
 
-def sentences(result: Result) -> Iterator[str]:
-    """One for each evaluator: the first thing that it found. The rest is in `results.jsonl`."""
+def sentences(result: Result, *, whole: bool = True) -> Iterator[str]:
+    """What the evaluators found, one after the other; of each the first thing, if not whole."""
     by_evaluator: dict[str, list[Finding]] = {}
     for finding in dict.fromkeys(f for outcome in result.outcomes for f in outcome.findings):
         by_evaluator.setdefault(finding.evaluator, []).append(finding)
     for first, *rest in by_evaluator.values():
-        yield f"{first}; and {len(rest)} more" if rest else str(first)
+        if whole or not rest:
+            yield from map(str, [first, *rest])
+        else:
+            yield f"{first}; and {len(rest)} more"
 
 
 def conversation(outcomes: Sequence[Outcome]) -> Iterator[str]:
@@ -113,7 +126,7 @@ def markdown(report: Report) -> str:
     ]
     head = ["", "| case | critical | passed | why |", "| --- | --- | --- | --- |"] if table else []
     why = [f"- **{_cell(reason)}**" for reason in report.judgement.why]
-    title = [f"## Evals: {report.headline}", "", report.summary, "", *why]
+    title = [f"## Evals: {report.headline}", "", report.heading, "", report.summary, "", *why]
     return "\n".join([*title, *(f"- {line}" for line in report.figures), *head, *table]) + "\n"
 
 

@@ -63,7 +63,7 @@ async def run(
 
     def score(run: Run, example: Example) -> dict[str, Any]:
         found = _findings(by_name[_name(example)], run, evaluators, stage)
-        findings[run.id] = list(found)
+        findings[run.id] = list(dict.fromkeys(found))
         return {"results": [_feedback(each, findings[run.id]) for each in evaluators]}
 
     if missing:

@@ -80,7 +80,8 @@ class Session:
                 report.judgement.lines.append(await judge.line(outcomes))
             for line in conversation(outcomes) if self.case else ():
                 click.echo(line)
-            for line in [*lines(report.results), report.summary, *report.figures, report.verdict]:
+            found = lines(report.results, whole=self.case is not None)
+            for line in [*found, report.summary, *report.figures, report.verdict]:
                 click.echo(line)
             if folder:
                 folder.write(report)
@@ -185,4 +186,4 @@ class Session:
             now = now.model_copy(update={"cases": asked})  # what a real model is asked
             release = baseline.release(now, stored.get("model"), self.deployed)
         about = {case.name: case.description for case in self._played}
-        return Report(results, judged, self.settings.model, release, took, about)
+        return Report(results, judged, now, release, took, about)

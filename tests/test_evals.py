@@ -1,6 +1,7 @@
 """`support-agent evals`: what it prints, how it ends, and that nothing leaves the machine."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agent.settings import Settings
-from evals import rules
+from evals import cases, rules, target
 from evals.baseline import Comparison
 from evals.case import Case
 from evals.cases import find
@@ -154,6 +155,19 @@ def test_a_case_of_ones_own_is_played_from_its_path(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(GOOD)
     assert here("evals", "--cases", str(file)).out.startswith(f"✓ {tmp_path.name}/mine ")
+
+
+def test_a_folder_of_cases_is_played_in_the_shop_beside_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    shutil.copy(cases.FOLDER / "schema.json", tmp_path)
+    shutil.copy(Path(__file__).parent / "data" / "orders.csv", own / "shop.csv")
+    (own / "mine.yaml").write_text(GOOD.replace("C-1001", "C-9001").replace("A-17", "R-501"))
+    for module in (cases, target):
+        monkeypatch.setattr(module, "FOLDER", tmp_path)
+    assert here("evals", "--cases", "own/*").out.startswith("✓ own/mine ")
 
 
 def test_a_name_that_no_case_has_is_wrong_usage() -> None:

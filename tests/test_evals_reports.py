@@ -19,6 +19,14 @@ turns:
     calls: [{get_order: {order_id: A-17}}]
     facts: {A-17: [status]}
 """
+SURPLUS = """
+description: The answer holds an order that the case does not, in three places.
+customer: C-1001
+turns:
+  - ask: When do A-17 and A-18 arrive?
+    calls: [{get_delivery: {order_id: A-17}}, {get_delivery: {order_id: A-18}}]
+    facts: {A-17: [total]}
+"""
 
 
 def test_a_failing_run_is_reported_in_every_form(tmp_path: Path) -> None:
@@ -51,6 +59,26 @@ def test_the_page_shows_conversation_calls_and_reasons_and_asks_nobody(tmp_path:
     assert "<b>trajectory</b> get_order(A-17) was not called" in page
     assert "get_order:" in page  # what was expected
     assert not re.search(r"https?:|<script|<link|<img|@import|url\(", page)
+
+
+def test_a_report_says_what_was_tested_and_when(tmp_path: Path) -> None:
+    here("evals", "--case", "one-order", "--out", str(tmp_path))
+    heading = r"Model offline, [\d-]{10} \d\d:\d\d UTC, policy \w{16} \(instructions of [\d-]{10}\)"
+    for name in ("report.md", "report.html"):
+        assert re.search(heading, (tmp_path / name).read_text())
+
+
+def test_all_that_is_wrong_with_a_case_is_told_once_and_what_is_missing_first(
+    tmp_path: Path,
+) -> None:
+    case, out = tmp_path / "wrong.yaml", tmp_path / "out"
+    case.write_text(SURPLUS)
+    done = here("evals", "--cases", str(case), "--case", "wrong", "--out", str(out))
+    first, second = (line.strip() for line in done.out.splitlines() if line[:4].isspace())
+    assert re.fullmatch(r"facts, turn 1: order A-17: total \(.*\) is missing", first)
+    assert second == "facts, turn 1: order A-18 is in the answer, but not among the case's facts"
+    assert f"| {first}<br>{second} |" in (out / "report.md").read_text()
+    assert (out / "report.html").read_text().count("but not among the case") == 1
 
 
 def test_one_case_is_shown_in_full() -> None:

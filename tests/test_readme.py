@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import here
 from tests.scripted import Scripted, answering, calling
 from tests.turns import ask, graph_of
 from tools.database import Database
@@ -74,3 +75,10 @@ async def test_the_tool_that_the_readme_writes_works(database: Database) -> None
     state = await ask(graph, "What is the date on the invoice for B-21?")
     (card,) = state["answer"]["cards"]
     assert (card["subject"], card["source"]) == ("B-21", "model")
+
+
+def test_the_case_that_the_readme_shows_passes(tmp_path: Path) -> None:
+    (case,) = _blocks("yaml")
+    (tmp_path / "case.yaml").write_text(case)
+    done = here("evals", "--cases", str(tmp_path / "case.yaml"))
+    assert done.code == 0, done.err

@@ -1,8 +1,8 @@
 """Cases: conversations as data, one a file, and what must be true of each turn.
 
 `schema.json` says what a case may hold. `core` asks about the fan-out of calls, whatever the
-shop's policy; `shop` is a clone's own. A folder that holds a `shop.json` or `shop.csv` is played
-in that shop, any other in the demo shop.
+shop's policy; `shop` about the demo shop and its policy. A folder that holds a `shop.json` or
+`shop.csv` is played in that shop, any other in the demo shop.
 """
 
 import glob

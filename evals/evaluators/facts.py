@@ -12,7 +12,6 @@ from evals.words import words
 
 
 def facts(seen: Seen) -> Iterator[Wrong]:
-    yield from _own(seen)
     for order_id, fields in seen.turn.facts.items():
         if not seen.reading.of(order_id):
             yield Wrong(f"order {order_id} is not in the answer")
@@ -21,6 +20,7 @@ def facts(seen: Seen) -> Iterator[Wrong]:
             yield from _present(seen, order_id, field)
     if not seen.message.strip() and not seen.turn.escalated:
         yield Wrong("the answer is empty")
+    yield from _own(seen)
 
 
 def _present(seen: Seen, order_id: str, field: str) -> Iterator[Wrong]:
@@ -46,7 +46,8 @@ def _own(seen: Seen) -> Iterator[Wrong]:
             yield Wrong(f"“{hedge[0]}” weakens what is said of {part.order_id}", "cannot tell")
         if part.order_id and part.order_id not in expected:
             if part.facts and part.order_id not in seen.turn.failures:
-                yield Wrong(f"order {part.order_id} is in the answer and was not asked about")
+                why = f"order {part.order_id} is in the answer, but not among the case's facts"
+                yield Wrong(why)
             continue
         for fact in part.facts:
             if part.order_id in fact.owners:
