@@ -1,10 +1,11 @@
 """One run of the command: what is chosen, what it may cost, played, judged and reported."""
 
+import asyncio
 import fnmatch
 import logging
 import time
-from collections.abc import Sequence
-from contextlib import closing, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -65,11 +66,8 @@ class Session:
         self._say_cost()
         stored, tested = baseline.load(), baseline.tested(self._played, self.settings.model)
         folder = Folder(self.out, tested.digest) if self.out else None
-        # Crashes and faults are told by their outcomes, and what is torn by Ctrl-C by nobody.
-        for name in ("langsmith", "agent", "asyncio", "sqlalchemy"):
-            logging.getLogger(name).setLevel(logging.CRITICAL)
         began = time.monotonic()
-        with closing(folder) if folder else nullcontext():
+        with _silence(), closing(folder) if folder else nullcontext():
             try:
                 outcomes = await self._play(folder)
             except LangSmithError as error:
@@ -187,3 +185,20 @@ class Session:
             release = baseline.release(now, stored.get("model"), self.deployed)
         about = {case.name: case.description for case in self._played}
         return Report(results, judged, now, release, took, about)
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Crashes and faults are told by their outcomes, and what is torn by Ctrl-C by nobody."""
+    loggers = [logging.getLogger(name) for name in ("langsmith", "agent", "asyncio", "sqlalchemy")]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.CRITICAL)
+        yield
+    except asyncio.CancelledError:  # what is still running then tells of it later
+        levels = [logging.CRITICAL] * len(loggers)
+        raise
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

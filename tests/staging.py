@@ -37,7 +37,8 @@ def asked(
     def made(name: str) -> Scene:
         outside = name.startswith("http")
         if name.endswith("postgresql"):
-            there, place = request.getfixturevalue("postgresql"), name.replace(" ", "_")
+            there = request.getfixturevalue("postgresql")
+            place = f"{folder.name}_{name.replace(' ', '_')}"  # files share the server
             there.execute(f"CREATE DATABASE {place} TEMPLATE {TEMPLATE}")
             url = there.database(place)
         else:
