@@ -5,7 +5,9 @@ a run of its own, and each call as a run of type `tool`, with `turn`, `round`, `
 `call_id` as metadata. `agent/traces_shape.py` says what else is told.
 """
 
+import logging
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
@@ -15,7 +17,7 @@ from dotenv import dotenv_values
 from langsmith import configure, tracing_context, uuid7
 from langsmith.run_helpers import get_current_run_tree
 from langsmith.run_trees import RunTree, get_cached_client
-from langsmith.utils import LangSmithError, tracing_is_enabled
+from langsmith.utils import LangSmithError, LangSmithMissingAPIKeyWarning, tracing_is_enabled
 from pydantic_core import to_json
 
 from agent.calls import ToolCall, ToolResult
@@ -25,6 +27,7 @@ from agent.traces_client import TraceClient
 from agent.traces_shape import OURS, id_or_none
 
 Told = dict[str, ToolResult]
+log = logging.getLogger(__name__)
 
 
 def install(settings: Settings) -> None:
@@ -35,6 +38,18 @@ def install(settings: Settings) -> None:
     for name, value in dotenv_values(".env").items():
         if name.startswith("LANGSMITH_") and value is not None:
             os.environ.setdefault(name, value)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", LangSmithMissingAPIKeyWarning)
+        _configure(settings)
+    if any(each.category is LangSmithMissingAPIKeyWarning for each in said):
+        log.warning(
+            "LANGSMITH_TRACING=true needs LANGSMITH_API_KEY, which is not set. LangSmith takes no"
+            " trace until then; they wait in %s.",
+            settings.trace_folder,
+        )
+
+
+def _configure(settings: Settings) -> None:
     try:
         there = get_cached_client(auto_batch_tracing=False, info={})  # whatever makes no threads
         if not isinstance(there, TraceClient) or there.settings != settings:
@@ -52,7 +67,10 @@ def client(settings: Settings) -> TraceClient:
     install(settings)
     found = get_cached_client() if tracing_is_enabled() else None
     if not isinstance(found, TraceClient):
-        raise Problem("Nothing is traced, as LANGSMITH_TRACING is not set. Nothing was sent.")
+        raise Problem(
+            "Nothing is traced, as LANGSMITH_TRACING is not set. Nothing was sent; set"
+            " LANGSMITH_TRACING=true too."
+        )
     return found
 
 

@@ -58,7 +58,7 @@ class Turn:
         self.update: dict[str, Any] = {"messages": []}
         self.history = messages
         self._messages = messages
-        self.spent: list[Spent] = [] if self.is_new else list(state.get("spent", ()))
+        self.spent: list[Spent] = [] if self.is_new else list(state.get("spent", usage.NEVER_KEPT))
         self.left_spent = list(state.get("spent", ())) if self.is_new and round else []
 
     @property

@@ -7,7 +7,7 @@ vendor counts.
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from typing_extensions import TypedDict
 
@@ -16,6 +16,7 @@ from agent.pricing import price
 if TYPE_CHECKING:  # the operator's commands, which add up what was spent, load no model's client
     from langchain_core.messages import AIMessage
 
+    from agent.calls import ToolResult
     from agent.state import Results
     from tools.tool import Tool
 
@@ -38,6 +39,10 @@ class Spent(TypedDict):
     model: str
     usage: Usage | None
     cost_usd: str | None
+
+
+# In the place of what a version that did not keep it spent.
+NEVER_KEPT = (Spent(round=0, ended="ok", model="", usage=None, cost_usd=None),)
 
 
 def spent(round: int, ended: str, models: Iterable[str], usage: Usage | None) -> Spent:
@@ -69,9 +74,14 @@ def cost(all_: Iterable[Spent], results: "Results", tools: "Mapping[str, Tool]")
 
 
 def _of_tools(results: "Results", tools: "Mapping[str, Tool]") -> Decimal:
-    made = [r for r in results.values() if r.get("error", {}).get("kind") not in NOT_MADE]
-    priced = [tools[result["tool"]].cost for result in made if result["tool"] in tools]
-    return sum((price for price in priced if price is not None), Decimal(0))
+    made = [(tools[r["tool"]], r) for r in results.values() if r["tool"] in tools]
+    return sum((Decimal(tool.cost or 0) for tool, r in made if _was_made(tool, r)), Decimal(0))
+
+
+def _was_made(tool: "Tool", result: "ToolResult") -> bool:
+    """A write whose receipt is told again was not."""
+    again = tool.writes and result["status"] == "ok" and result["data"].get("repeated")
+    return not again and result.get("error", {}).get("kind") not in NOT_MADE
 
 
 def model_of(message: "AIMessage | None") -> str:
@@ -90,23 +100,26 @@ def of_message(message: "AIMessage") -> Usage | None:
     used: Any = message.usage_metadata
     if not used:
         return None
-    into, out = used.get("input_token_details") or {}, used.get("output_token_details") or {}
+    into, out = (_details(used.get(f"{which}_token_details")) for which in ("input", "output"))
     written = sum(_count(into.get(name)) for name in INTO_CACHE)
     return _usage(used, into.get("cache_read"), out.get("reasoning"), written)
 
 
 def of_body(told: Any) -> Usage | None:
-    """What a vendor itself says that a response used, in the words of any protocol."""
+    """What a vendor itself says that a response used, in the words of any protocol; None where that
+    is no count."""
     if not isinstance(told, dict) or not {"input_tokens", "prompt_tokens"} & set(told):
         return None
-    renamed = {
+    renamed: dict[str, Any] = {
         "input_tokens": told.get("input_tokens", told.get("prompt_tokens")),
-        "output_tokens": told.get("output_tokens", told.get("completion_tokens")),
+        "output_tokens": told.get("output_tokens", told.get("completion_tokens", 0)),
     }
-    into = told.get("input_tokens_details") or told.get("prompt_tokens_details") or {}
-    out = told.get("output_tokens_details") or told.get("completion_tokens_details") or {}
+    if not all(map(_is_count, renamed.values())):
+        return None
+    into = _details(told.get("input_tokens_details") or told.get("prompt_tokens_details"))
+    out = _details(told.get("output_tokens_details") or told.get("completion_tokens_details"))
     beside = [_count(told.get(f"cache_{done}_input_tokens")) for done in ("read", "creation")]
-    renamed["input_tokens"] = _count(renamed["input_tokens"]) + sum(beside)  # Messages
+    renamed["input_tokens"] += sum(beside)  # Messages
     read = beside[0] or into.get("cached_tokens")
     return _usage(renamed, read, out.get("reasoning_tokens"), beside[1])
 
@@ -121,6 +134,14 @@ def _usage(used: Mapping[str, Any], cached: object, reasoning: object, written: 
     }
 
 
+def _details(reported: Any) -> Mapping[str, Any]:
+    return reported if isinstance(reported, dict) else {}
+
+
 def _count(reported: object) -> int:
     """What a server says it counted; nothing where that is no count."""
-    return reported if isinstance(reported, int) and 0 <= reported < 2**40 else 0
+    return reported if _is_count(reported) else 0
+
+
+def _is_count(reported: object) -> TypeGuard[int]:
+    return type(reported) is int and 0 <= reported < 2**40

@@ -12,19 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, HumanMessage
 
 from agent.costs import costs
 from agent.pricing import price
-from agent.usage import cost, spent
+from agent.turn import Turn
+from agent.usage import cost, of_body, spent
 from tests import commands
 from tests.fault_server import Told, changed, delivery, says, serving, status, whole
 from tests.ingest import ingest, metadata
 from tests.scripted import Scripted, answering, calling
 from tests.test_tracing import traced
-from tests.turns import ask, failing, graph_of
+from tests.turns import ask, config_of, decide, failing, graph_of, pending, question
+from tests.writes import CANCEL, script
 from tools.database import Database
-from tools.registry import TOOLS
+from tools.registry import TOOLS, WRITES
 
 QUESTION = "When does A-17 arrive?"
 CALL = delivery("call_a", "A-17")
@@ -137,6 +139,45 @@ async def test_a_response_that_broke_off_costs_what_its_vendor_reported(
     assert Decimal(state["cost_usd"]) == Decimal(lost) + 2 * Decimal(RESPONSE[name])
 
 
+COUNTS: dict[str, tuple[Any, tuple[int, ...] | None]] = {
+    "whole": (USED["chat"], (1000, 100, 600, 40)),
+    "details as a list": ({**USED["responses"], "input_tokens_details": [1]}, (1000, 100, 0, 40)),
+    "details as a number": ({**USED["chat"], "completion_tokens_details": 7}, (1000, 100, 600, 0)),
+    "details as text": ({**USED["chat"], "prompt_tokens_details": "7"}, (1000, 100, 0, 40)),
+    "a detail that is true": (
+        {**USED["chat"], "prompt_tokens_details": {"cached_tokens": True}},
+        (1000, 100, 0, 40),
+    ),
+    "a null": ({**USED["chat"], "prompt_tokens": None}, None),
+    "a text": ({**USED["responses"], "output_tokens": "7"}, None),
+    "true": ({**USED["messages"], "input_tokens": True}, None),
+    "none of the output yet": ({"input_tokens": 5}, (5, 0, 0, 0)),
+    "no object": ([7], None),
+}
+
+
+@pytest.mark.parametrize("case", COUNTS.values(), ids=COUNTS)
+def test_what_is_no_count_is_not_known_and_never_nothing(
+    case: tuple[Any, tuple[int, ...] | None],
+) -> None:
+    told, counted = case
+    used = of_body(told)
+    assert (used and of(used)) == counted
+
+
+async def test_odd_details_of_usage_leave_a_broken_response_one(database: Database) -> None:
+    def odd(name: str, told: Told) -> Told:
+        used = {"prompt_tokens": 1000, "completion_tokens": 1, "prompt_tokens_details": [600]}
+        stream = [{"usage": used, **event} for event in told.stream]
+        return replace(told, stream=stream, until='tool_calls"')
+
+    with serving(changed(says(CALL), odd), whole(says(CALL)), answers("chat")) as server:
+        settings = server.settings("chat", model=NAMED["chat"])
+        state = await ask(graph_of(settings=settings, database=database), QUESTION)
+    assert [each["ended"] for each in state["spent"]] == ["stream_interrupted", "ok", "ok"]
+    assert of(state["spent"][0]["usage"]) == (1000, 1, 0, 0)
+
+
 async def test_a_trace_says_what_each_try_and_the_turn_cost(tmp_path: Path) -> None:
     broken, lost = BROKEN["messages"]
     with ingest() as traces, traced(traces, tmp_path) as client:
@@ -212,6 +253,31 @@ async def test_a_call_costs_what_its_tool_says_unless_it_was_not_made(database: 
     tools = failing(priced, ["call_b"])
     state = await ask(graph_of(Scripted(two, answering()), tools=tools), "A-17 and B-21?")
     assert cost([], state["results"], {tool.name: tool for tool in tools}) == Decimal("0.004")
+
+
+async def test_a_write_whose_receipt_is_told_again_costs_nothing(database: Database) -> None:
+    priced = [replace(tool, cost=2) for tool in (*TOOLS, *WRITES)]
+    graph = graph_of(script(CANCEL, ("c2", *CANCEL[1:])), tools=priced, database=database)
+    await graph.ainvoke(question("Cancel A-17, please."), config_of())
+    state = await decide(graph, **dict.fromkeys(await pending(graph), "confirm"))
+    results = state["results"]
+    assert [result["data"]["repeated"] for result in results.values()] == [False, True]
+    assert cost([], results, {tool.name: tool for tool in priced}) == 2
+
+
+def test_a_turn_that_began_before_its_cost_was_kept_is_not_known() -> None:
+    began: Any = {
+        "messages": [HumanMessage("Hello", id="m1"), AIMessage("", id="m2")],
+        "turn": 1,
+        "round": 1,
+        "calls": [],
+        "results": {},
+    }
+    cases: Any = (({**began, "spent": []}, Decimal("0.00001125")), (began, None))
+    for state, expected in cases:
+        turn = Turn(state)
+        turn.spends("openai:gpt-5", "ok", None, {"input_tokens": 1, "output_tokens": 1})
+        assert cost(turn.spent, {}, {}) == expected
 
 
 BUDGET = {

@@ -15,7 +15,7 @@ from agent import tables
 from agent.history import repair
 from agent.history.kept import results_of
 from tests.commands import COMMAND, environment, here, refused
-from tests.histories import WRITE, Asks, Call, Raw, Result, Says, User, compact, request
+from tests.histories import WRITE, Asks, Call, Event, Raw, Result, Says, User, compact, request
 from tests.ledgers import cancelling, ledger_of, moving
 from tools.database import Database
 
@@ -209,6 +209,20 @@ def test_convert_writes_the_other_form_and_names_what_it_cannot_hold() -> None:
     assert done.json == WRITE["messages"]([User(), ASKED, Result("call_a", 1), Result("call_b", 2)])
     assert done.err == "left out: `id` ([1] and 1 more)\n"
     refused(here("history", "convert", "history.json", "--to", "soap"))
+
+
+@pytest.mark.parametrize("to", ["chat", "messages"])
+def test_convert_says_of_a_broken_history_that_it_still_is(to: str) -> None:
+    events: list[Event] = [
+        User(),
+        Asks((Call("call_a"), Call("call_b"))),
+        Result("call_a"),
+        Result("call_x"),
+    ]
+    done = here("history", "convert", written(WRITE["chat"](events)), "--to", to)
+    assert done.json == WRITE[to](events)
+    assert done.code == 1
+    assert done.err == "1 problems are in it: mismatched_id. `history check` says more.\n"
 
 
 def test_ten_thousand_messages_are_checked_with_progress() -> None:

@@ -184,3 +184,90 @@ def test_free_text_calls_go_between_the_protocols_that_have_them() -> None:
 def test_cut_arguments_come_back_as_they_were() -> None:
     listed = WRITE["chat"]([User(), Asks((Call("c", '{"a": 1'),)), Result("c")])
     assert convert(convert(listed, "messages").document, "chat").document == listed
+
+
+HELLO: Raw = {"messages": [{"role": "user", "content": "Hello"}]}
+NO_FIELDS = {"type": "object", "properties": {}}
+FUNCTION: dict[str, Raw] = {
+    "chat": {"type": "function", "function": {"name": "f", "parameters": SCHEMA}},
+    "responses": {"type": "function", "name": "f", "parameters": SCHEMA},
+    "messages": {"name": "f", "input_schema": SCHEMA},
+}
+NEVER_TOGETHER: Raw = {"disable_parallel_tool_use": True}
+# Options, whose they are, where they go, what becomes of them beside the tools, what is named.
+SEARCH = {"type": "web_search_20250305", "name": "web_search"}
+OPTIONS: dict[str, tuple[Raw, Any, Any, Raw, list[str]]] = {
+    "one call at a time, to chat": (
+        {"tool_choice": {"type": "any", **NEVER_TOGETHER}}, "messages", "chat",
+        {"tool_choice": "required", "parallel_tool_calls": False}, [],
+    ),
+    "one call at a time, to responses": (
+        {"tool_choice": {"type": "tool", "name": "f", **NEVER_TOGETHER}}, "messages", "responses",
+        {"tool_choice": {"type": "function", "name": "f"}, "parallel_tool_calls": False}, [],
+    ),
+    "one call at a time, to messages": (
+        {"tool_choice": "required", "parallel_tool_calls": False}, "chat", "messages",
+        {"tool_choice": {"type": "any", **NEVER_TOGETHER}}, [],
+    ),
+    "one call at a time, without a choice": (
+        {"parallel_tool_calls": False}, "responses", "messages",
+        {"tool_choice": {"type": "auto", **NEVER_TOGETHER}}, [],
+    ),
+    "one call at a time, where there is to be none": (
+        {"tool_choice": "none", "parallel_tool_calls": False}, "chat", "messages",
+        {"tool_choice": {"type": "none"}}, [],
+    ),
+    "several calls at once": (
+        {"parallel_tool_calls": True}, "chat", "responses", {"parallel_tool_calls": True}, [],
+    ),
+    "several calls at once, which Messages allows anyway": (
+        {"parallel_tool_calls": True}, "chat", "messages", {}, [],
+    ),
+    "the choice of a tool that is left out": (
+        {"tools": [FUNCTION["messages"], SEARCH],
+         "tool_choice": {"type": "tool", "name": "web_search", **NEVER_TOGETHER}},
+        "messages", "chat", {"parallel_tool_calls": False},
+        ["a tool of the kind web_search_20250305", "`tool_choice`"],
+    ),
+    "a choice where every tool is left out": (
+        {"tools": [SEARCH], "tool_choice": {"type": "any"}}, "messages", "responses",
+        {"tools": None}, ["a tool of the kind web_search_20250305", "`tool_choice`"],
+    ),
+    "a choice among no tools": (
+        {"tools": [], "tool_choice": "auto", "parallel_tool_calls": False}, "chat", "messages",
+        {"tools": None}, ["`tool_choice`", "`parallel_tool_calls`"],
+    ),
+    "a function without parameters": (
+        {"tools": [{"type": "function", "function": {"name": "f"}}]}, "chat", "messages",
+        {"tools": [{"name": "f", "input_schema": NO_FIELDS}]}, [],
+    ),
+    "a tool of free text": (
+        {"tools": [{"type": "custom", "name": "f"}]}, "responses", "messages",
+        {"tools": None}, ["a tool of the kind custom"],
+    ),
+    "what else a tool says": (
+        {"tools": [{**FUNCTION["messages"], "type": "custom", "defer_loading": True,
+                    "cache_control": {"type": "ephemeral"}, "input_examples": []}]},
+        "messages", "chat", {}, ["a tool's `defer_loading`", "a tool's `cache_control`"],
+    ),
+    "two words for the longest answer": (
+        {"max_tokens": 1, "max_completion_tokens": 2}, "chat", "messages",
+        {"max_tokens": 2}, ["`max_tokens`"],
+    ),
+    "the old word for it": ({"max_tokens": 1}, "chat", "responses", {"max_output_tokens": 1}, []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", OPTIONS.values(), ids=OPTIONS)
+def test_options_become_what_the_other_protocol_takes(
+    case: tuple[Raw, Any, Any, Raw, list[str]],
+) -> None:
+    given, of, to, expected, lost = case
+    hello = {"input": HELLO["messages"]} if of == "responses" else HELLO
+    system = {"system": "Be kind."} if of == "messages" else {}
+    there = convert({"tools": [FUNCTION[of]], **given, **system, **hello}, to)
+    kept = {n: v for n, v in there.document.items()
+            if n not in ("messages", "input", "system", "instructions")}  # fmt: skip
+    wanted = {"tools": [FUNCTION[to]], **expected}
+    assert kept == {name: value for name, value in wanted.items() if value is not None}
+    assert [each.what for each in there.lost] == lost

@@ -89,7 +89,7 @@ def test_make_alone_explains_each_target() -> None:
     assert all(len(text.split()) > 2 for text in explained.values())
 
 
-def test_the_example_environment_names_exactly_the_settings() -> None:
+def test_the_example_environment_names_exactly_the_settings_and_langsmiths_own() -> None:
     from agent.settings import Settings
 
     prefix = Settings.model_config["env_prefix"]
@@ -97,7 +97,8 @@ def test_the_example_environment_names_exactly_the_settings() -> None:
         str(field.validation_alias or f"{prefix}{name.upper()}")
         for name, field in Settings.model_fields.items()
     }
-    assert variables_of_the_example() == settings
+    langsmith = {f"LANGSMITH_{name}" for name in ("TRACING", "API_KEY", "ENDPOINT", "PROJECT")}
+    assert variables_of_the_example() == settings | langsmith
 
 
 def test_the_example_environment_sets_nothing_until_a_person_does() -> None:

@@ -197,6 +197,15 @@ def test_nothing_is_traced_or_named_without_the_switch(server: Ingest, tmp_path:
     assert tracing.run_id() is None
 
 
+def test_a_missing_key_is_said_once_in_a_sentence_and_the_turn_answered() -> None:
+    nowhere = "http://127.0.0.1:9"
+    done = commands.run("ask", QUESTION, LANGSMITH_TRACING="true", HTTPS_PROXY=nowhere)
+    assert done.code == 0
+    assert done.err.count("LANGSMITH_TRACING=true needs LANGSMITH_API_KEY") == 1
+    assert "Warning" not in done.err
+    assert "A-17" in done.out
+
+
 async def test_on_a_server_the_root_is_the_run_that_it_names(
     server: Ingest, tmp_path: Path
 ) -> None:

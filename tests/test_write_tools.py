@@ -108,6 +108,11 @@ async def _look(ctx: Context, arguments: Mapping[str, Any]) -> None: ...
         ({"effect": "read", "check": _look}, "only a write has"),
         ({"effect": "write", "outside": lambda ctx: True}, "outside needs"),
         ({"effect": "write", "identity": ("id",)}, "identity is no parameter"),
+        ({"cost": "0.01"}, r"cost is no Decimal or int from 0 on: \['0.01'\]"),
+        ({"cost": 0.01}, "cost is no Decimal"),
+        ({"cost": True}, "cost is no Decimal"),
+        ({"cost": Decimal(-1)}, "cost is no Decimal"),
+        ({"cost": Decimal("NaN")}, "cost is no Decimal"),
     ],
 )
 def test_a_declaration_that_contradicts_itself_is_refused(

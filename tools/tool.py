@@ -113,7 +113,7 @@ class Tool:
     required: tuple[str, ...] = ()
     sentence: str = ""
     card: Card = "always"
-    cost: Decimal | None = None
+    cost: Decimal | int | None = None
     needs_customer: bool = True
 
     @property
@@ -174,7 +174,7 @@ def tool(
     required: tuple[str, ...] = (),
     sentence: str,
     card: Card = "always",
-    cost: Decimal | None = None,
+    cost: Decimal | int | None = None,
 ) -> Callable[[Callable[..., Awaitable[BaseModel]]], Tool]:
     """Declare a tool.
 
@@ -318,10 +318,18 @@ def _check(tool: Tool, parameters: set[str]) -> None:
         "required is no field of the result": set(tool.required) - fields,
         "placeholder is no field of the result": placeholders(tool.sentence) - fields,
         "required is missing in the sentence": set(tool.required) - placeholders(tool.sentence),
+        "cost is no Decimal or int from 0 on": set() if _is_cost(tool.cost) else {str(tool.cost)},
         **_wrong_write(tool, named, parameters),
     }
     if problems := [f"{what}: {sorted(names)}" for what, names in wrong.items() if names]:
         raise BadDeclaration(f"@tool {tool.name}: {'; '.join(problems)}")
+
+
+def _is_cost(cost: object) -> bool:
+    """A float is none, since sums of money are exact."""
+    if isinstance(cost, Decimal):
+        return cost.is_finite() and cost >= 0
+    return cost is None or (type(cost) is int and cost >= 0)
 
 
 def _wrong_write(tool: Tool, named: set[str], parameters: set[str]) -> dict[str, set[str]]:

@@ -149,12 +149,16 @@ def repair(
 @click.option("--to", type=click.Choice(["responses", "chat", "messages"]), required=True)
 @out_option
 def convert(file: Path, to: Any, out: Path | None) -> int:
-    """Write the history in FILE in the form of another API, and name what is left out."""
+    """Write the history in FILE in the form of another API, and name what is left out.
+
+    What an API would refuse in it is in both forms; the exit code is 1 then.
+    """
     from agent import history as doctor
 
     with _used(file):
         document = _read(file)
-        converted = doctor.convert(document.value, to)
+        read = doctor.read(document.value)
+        converted, found = doctor.convert(read, to), doctor.check(read)
         told = converted.document
         lines = document.lines and isinstance(told, list)
         text = "\n".join(_json(each, None) for each in told) if lines else _json(told)
@@ -164,7 +168,10 @@ def convert(file: Path, to: Any, out: Path | None) -> int:
         places.setdefault(each.what, []).append(each.path or "the request")
     for what, (first, *more) in places.items():
         process.say(f"left out: {what} ({first}" + (f" and {len(more)} more)" if more else ")"))
-    return 0
+    if found:
+        kinds = ", ".join(dict.fromkeys(each.kind for each in found))
+        process.say(f"{len(found)} problems are in it: {kinds}. `history check` says more.")
+    return 1 if found else 0
 
 
 @contextmanager
