@@ -232,11 +232,11 @@ class Nodes:
         journal = self.journal.of(config)
         if turn.left_spent:
             await journal.note(turn.left_in, self.accounts.left(turn))
-        await self.settler.close(turn, journal)
+        customer, fence = self.identity(config) or "", uuid4().hex
+        await self.settler.close(turn, journal, fence)
         if problem := question_problem(turn.question):
             raise TurnFailed(*problem)
         asked = Asked(turn.question_id, turn.question)
-        customer, fence = self.identity(config) or "", uuid4().hex
         try:
             number = await journal.begin_turn(customer, asked, turn.number, fence)
         except NoSuchThread:

@@ -27,10 +27,15 @@ class Settler:
     performer: Performer
     ledger: Ledger | None
 
-    async def close(self, turn: Turn, journal: ThreadJournal | UnkeptThread) -> None:
-        """Gives every call of a turn that was broken off its one result."""
+    async def close(self, turn: Turn, journal: ThreadJournal | UnkeptThread, fence: str) -> None:
+        """Gives every call of a turn that was broken off its one result.
+
+        Whoever is still at it writes nothing more from here on: what is said to be withdrawn is.
+        """
         if not turn.left:
             return
+        if self.ledger and isinstance(journal, ThreadJournal):
+            await self.ledger.begin_turn(journal.thread, fence)
         kept: Results = {**await journal.results(turn.left_in, turn.left), **turn.left_results}
         for call in turn.left_calls:
             if not await self.is_vouched(kept.get(key_of(call)), turn.customer):

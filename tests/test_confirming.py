@@ -4,6 +4,7 @@ import asyncio
 import itertools
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from contextvars import Context as Elsewhere
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from langgraph.types import Command
 
 from agent.graph import Graph
 from agent.history.langchain import check
+from agent.ledger import Ledger
 from agent.nodes import NotYours
 from tests.ledgers import ledger_of
 from tests.scripted import Scripted, answering, calling
@@ -345,6 +347,27 @@ async def test_two_turns_at_once_write_once_and_the_older_writes_no_more(
     newer = graph_of(Scripted(answering(opening="Hi.")), checkpointer=saver, database=database)
     await ask(newer, "hello?")
     await older.ainvoke(Command(resume=answer), before)  # from the checkpoint that was left behind
+    assert (await effects(database))[1] == []
+
+
+async def test_a_yes_on_its_way_while_a_message_withdraws_it_changes_nothing(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saver, noted, elsewhere = InMemorySaver(), Ledger.note, Elsewhere()
+    older = graph_of(script(refund("c1")), checkpointer=saver, database=database)
+    await older.ainvoke(question("Refund 10 USD of B"), config_of())
+    answer: Any = {p.id: own(p, "confirm") for p in (await pending(older)).values()}
+    before = (await older.aget_state(config_of())).config
+
+    async def note(self: Ledger, write: Any, event: str, by: str, key: str = "") -> None:
+        await noted(self, write, event, by, key)
+        if event == "withdrawn":
+            late = older.ainvoke(Command(resume=answer), before)
+            await asyncio.get_running_loop().create_task(late, context=elsewhere)
+
+    monkeypatch.setattr(Ledger, "note", note)
+    newer = graph_of(Scripted(answering(opening="Hi.")), checkpointer=saver, database=database)
+    assert "not done" in (await ask(newer, "hello?"))["answer"]["message"]
     assert (await effects(database))[1] == []
 
 
