@@ -94,7 +94,7 @@ class TraceClient(Client):
     def _told(self, what: str, run: dict[str, Any]) -> Run:
         try:
             seen = self._seen(run)
-        except Exception:
+        except Exception:  # words that cannot be written down: then none of them goes along
             seen = shape(run)
         seen["extra"]["metadata"] |= self._beside(what, run, seen)
         return {**seen, "session_name": self._project}

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 @as_json
 def command(by: "By", as_json: bool) -> int:
     """Show what turns have used and cost, by the prices of the day."""
-
     from agent.costs import costs
 
     async def work(office: "Office") -> int:
