@@ -1,7 +1,8 @@
 """Which part of a conversation the model sees: the last whole turns.
 
 So a turn costs the same on the first day and on the last. A turn is never cut in two, and no call
-loses its result.
+loses its result. Half of the turns are cut at once: in between, each request begins with the one
+before it, and vendors charge little for the beginning that they have seen already.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,14 +15,17 @@ from agent.messages import is_aside
 TURNS = 20
 
 
-def usable(messages: Sequence[AnyMessage], turns: int = TURNS) -> list[AnyMessage]:
-    """What of a conversation a new turn goes on with: the last whole turns.
+def usable(messages: Sequence[AnyMessage], most: int = TURNS) -> list[AnyMessage]:
+    """What of a conversation a new turn goes on with: the last half of `most` turns, or all turns
+    while there are no more than that.
 
     Left out is also what cannot be part of one: messages that no step of ours wrote (a client may
     send any), a turn that two runs at once have broken, and what was said beside a turn.
     """
     within = [message for message in messages if not is_aside(message)]
-    whole = [turn for turn in _turns(within)[-turns:] if _is_whole(turn)]
+    turns = _turns(within)
+    kept = turns if len(turns) <= most else turns[-(most // 2 or 1) :]
+    whole = [turn for turn in kept if _is_whole(turn)]
     return [message for turn in whole for message in turn]
 
 

@@ -4,13 +4,14 @@
 
 Every contender answers one scripted model response with N calls of one async tool that sleeps up to
 50 ms (the slowest call sleeps 50 ms exactly), then the model's last message. All contenders take
-turns in one process, so that a machine's moods meet them alike. Printed are medians: wall time over
+turns in one process, each time in another order, so that a machine's moods meet them alike. Printed are medians: wall time over
 the slowest tool (1.0 would be free), and CPU per call.
 """
 
 import argparse
 import asyncio
 import gc
+import random
 import statistics
 import tempfile
 import time
@@ -165,18 +166,14 @@ async def _table(calls: int, runs: int, saver: Any) -> None:
     seen: dict[str, list[tuple[float, float]]] = {name: [] for name in turns}
     gc.collect()
     gc.freeze()  # as a server does once it has started
-    for run in range(runs + 1):
-        for name in _rotated([*turns], run):
+    order = random.Random(calls)
+    for _ in range(runs + 1):
+        # Whoever comes after another LangGraph contender finds its code warm: all take that turn.
+        for name in order.sample([*turns], len(turns)):
             seen[name].append(await _measure(turns[name]))
     for name, measured in seen.items():
         wall, cpu = (statistics.median(figures) for figures in zip(*measured[1:], strict=True))
         print(f"{calls:6}  {name:15}  {wall / SLOWEST:8.2f}  {cpu / calls * 1e6:10.0f}", flush=True)
-
-
-def _rotated(names: list[str], run: int) -> list[str]:
-    """Whoever comes after another LangGraph contender finds its code warm: all take that turn."""
-    first = run % len(names)
-    return names[first:] + names[:first]
 
 
 async def main() -> None:

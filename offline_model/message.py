@@ -43,6 +43,7 @@ class Message:
         return chr(FIRST_MARK + self.named.index(order_id))
 
 
+@lru_cache(maxsize=256)  # each request brings the conversation again
 def read_message(text: str, lexicon: Lexicon) -> Message:
     """The sentences of a message, without slips of the pen and what it names to leave out."""
     message, marked = Message(), mark_ids(tokens(text, lexicon), lexicon)

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
 
 from agent.history.langchain import check
 from agent.settings import Settings
@@ -329,14 +329,31 @@ async def test_the_window_of_a_long_conversation_is_whole_turns(database: Databa
     ]
     model = Scripted(*lines)
     graph = graph_of(model, database=database)
+    kept = []
     for n in range(turns):
         state = await ask(graph, f"Question {n}: how is A?")
         check(model.last)
         check(state["messages"])
-    asked = [m.text for m in state["messages"] if isinstance(m, HumanMessage)]
-    assert len(asked) == 20
-    assert asked[-1].startswith("Question 24")
+        asked = [m.text for m in state["messages"] if isinstance(m, HumanMessage)]
+        assert asked[-1].startswith(f"Question {n}")
+        kept.append(len(asked))
+    assert kept == [*range(1, 21), *range(10, 15)]
     assert state["turn"] == turns
+
+
+async def test_a_request_begins_with_the_one_before_so_that_vendors_need_not_read_it_again(
+    database: Database,
+) -> None:
+    model = Scripted(*(answering(opening="Hello.") for _ in range(40)))
+    graph = graph_of(model, database=database)
+    before: list[object] = []
+    longer = 0
+    for n in range(40):
+        await ask(graph, f"Hello, {n}?")
+        sent: list[object] = [m.text for m in model.last if not isinstance(m, SystemMessage)]
+        longer += sent[: len(before)] == before
+        before = sent
+    assert longer == 38
 
 
 async def test_our_tools_find_the_shop_of_the_settings_when_only_tools_are_given() -> None:
