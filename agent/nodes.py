@@ -34,8 +34,8 @@ from agent.writing import Asker
 from tools.database import DatabaseProblem
 from tools.tool import Tool
 
-# Reads of one round beyond TASKS share as many as SHARED: a task costs more than most reads.
-TASKS, SHARED = 16, 8
+# More reads of one round share so many: a task costs more than most reads.
+TASKS = 4
 
 
 class NotYours(Exception):
@@ -96,7 +96,8 @@ class Nodes:
     async def call(self, state: Errand, config: RunnableConfig) -> dict[str, Any]:
         """Makes its calls; each result is filed under the key of the call that produced it."""
         await self._check_asker(state, config)
-        about = (state["turn"], state["fence"], state["language"])
+        turn = state["turn"]
+        about = (turn["number"], turn["fence"], turn["language"])
         asker = Asker(self.identity(config), _thread(config), *about)
         first, *rest = state["calls"]
         if self._writes(first):
@@ -205,12 +206,12 @@ class Nodes:
         return key_of(call), result
 
     def _errands(self, calls: list[ToolCall], turn: Turn) -> list[Errand]:
-        """A task for each call; reads share once there are many, and equal writes are one."""
+        """A task for each call; reads share where they are many, and equal writes are one."""
         writes: dict[str, list[ToolCall]] = {}
         for call in filter(self._writes, calls):
             writes.setdefault(self.performer.action(call), []).append(call)
         reads = [call for call in calls if not self._writes(call)]
-        tasks = len(reads) if len(reads) <= TASKS else SHARED
+        tasks = min(len(reads), TASKS)
         shared = [reads[place::tasks] for place in range(tasks)]
         return [turn.errand(group) for group in (*writes.values(), *shared)]
 
@@ -248,12 +249,11 @@ class Nodes:
         return self.desk is not None and await self.desk.has(_thread(config))
 
     def _is_foreign(self, state: State, config: RunnableConfig) -> bool:
-        customer = self.identity(config) or ""
-        return state.get("customer", customer) != customer
+        return "turn" in state and state["turn"]["customer"] != (self.identity(config) or "")
 
     async def _check_asker(self, errand: Errand, config: RunnableConfig) -> None:
         """A step that goes on with a turn, after a pause or a crash, is asked for by its owner."""
-        if (self.identity(config) or "") == errand["customer"]:
+        if (self.identity(config) or "") == errand["turn"]["customer"]:
             return
         if self.performer.writer and any(map(self._writes, errand["calls"])):
             await self.performer.writer.spoil(_thread(config), config)

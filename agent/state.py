@@ -48,14 +48,26 @@ class Question(TypedDict):
     messages: Annotated[list[AnyMessage], DeltaChannel(_messages_delta_reducer)]
 
 
-class State(Question, total=False):
-    """turn: counts the customer's messages, from 1. round: responses in this turn; 0 between turns.
+class Begun(TypedDict):
+    """What is certain of a turn from its first step on.
 
+    number: counts the customer's messages, from 1. question_id: of the message that it answers.
     customer: whose thread it is, "" while nobody is signed in.
-    question_id: the id of the message that the turn answers.
-    calls: this turn's, in the order the model asked. results: this turn's, by `round/call_id`.
-    fence: the turn's token: another one's begins, and what this one still wants written is not.
+    fence: its token: another one's begins, and what this one still wants written is not.
     language: that the question seems to be in; that of the one before where it does not say.
+    """
+
+    number: int
+    question_id: str
+    customer: str
+    fence: str
+    language: str
+
+
+class State(Question, total=False):
+    """turn: the one that runs, or was the last. round: responses in it; 0 between turns.
+
+    calls: this turn's, in the order the model asked. results: this turn's, by `round/call_id`.
     open: the thread's writes of which more will be heard, the ledger's key by `turn/round/call_id`.
     news: results of writes of earlier turns that the customer has not been told yet.
     usage: tokens of this turn. spent: each response of the model, and what it used.
@@ -63,14 +75,10 @@ class State(Question, total=False):
     answer: what the customer was told, with its cards.
     """
 
-    turn: int
+    turn: Begun
     round: int
-    question_id: str
-    customer: str
     calls: list[ToolCall]
     results: Annotated[Results, merge_results]
-    fence: str
-    language: str
     open: dict[str, str]
     news: list[ToolResult]
     usage: dict[str, int]

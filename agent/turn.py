@@ -9,20 +9,20 @@ from typing_extensions import TypedDict
 
 from agent import usage
 from agent.calls import ToolCall, ToolResult, key_of
-from agent.state import Results, State
+from agent.state import Begun, Results, State
 from agent.usage import Spent
 from agent.window import last_said, removed, said_since, usable
 from tools.locales import DEFAULT, guess
+
+# Before the first turn of a thread.
+NONE = Begun(number=0, question_id="", customer="", fence="", language=DEFAULT)
 
 
 class Errand(TypedDict):
     """What `call` receives: the calls it has to make and for whom, not the state."""
 
     calls: list[ToolCall]
-    turn: int
-    customer: str
-    fence: str
-    language: str
+    turn: Begun
 
 
 class Turn:
@@ -35,24 +35,24 @@ class Turn:
 
     def __init__(self, state: State) -> None:
         messages, round = state["messages"], state.get("round", 0)
+        last = state.get("turn", NONE)
         said, known = said_since(messages), state.get("results", {})
         out = [call for call in state.get("calls", ()) if round and call["round"] == round]
         stopped = any(key_of(call) not in known for call in out)  # and nothing was asked since
         self.is_new = bool(said) or stopped or not round
-        self.customer = state.get("customer", "")
+        self.customer, self.fence = last["customer"], last["fence"]
         self.round = 1 if self.is_new else round + 1
-        self.number = state.get("turn", 0) + 1 if self.is_new else state["turn"]
+        self.number = last["number"] + self.is_new
         self.questions = said if self.is_new else last_said(messages)
         self.question = "\n".join(message.text for message in self.questions)
         self.calls = [] if self.is_new else state["calls"]
         self.results: Results = {} if self.is_new else state["results"]
         self.left_calls = state.get("calls", []) if self.is_new and round else []
         self.sent_out, self.left = ([], out) if self.is_new else (out, [])
-        self.left_in, self.left_for = state.get("turn", 0), state.get("question_id", "")
+        self.left_in, self.left_for = last["number"], last["question_id"]
         self.left_results: Results = state.get("results", {})
-        self.fence = state.get("fence", "")
         said_in = guess(self.question) if self.is_new else None
-        self.language = said_in or state.get("language") or DEFAULT
+        self.language = said_in or last["language"]
         self.open = dict(state.get("open", {}))
         self.news = list(state.get("news", ()))
         self.update: dict[str, Any] = {"messages": []}
@@ -79,12 +79,8 @@ class Turn:
         gone = {m.id for m in self._messages} - {m.id for m in self.history}
         self.update |= {
             "messages": [*removed(gone), *self.update["messages"]],
-            "turn": number,
+            "turn": self._begun,
             "round": self.round,
-            "customer": customer,
-            "question_id": self.question_id,
-            "fence": fence,
-            "language": self.language,
             "news": self.news,
             "calls": [],
             "results": Overwrite({}),
@@ -135,9 +131,13 @@ class Turn:
             self.update["results"] = Overwrite(refused) if self.is_new else refused
 
     def errand(self, calls: list[ToolCall]) -> Errand:
-        return Errand(
-            calls=calls,
-            turn=self.number,
+        return Errand(calls=calls, turn=self._begun)
+
+    @property
+    def _begun(self) -> Begun:
+        return Begun(
+            number=self.number,
+            question_id=self.question_id,
             customer=self.customer,
             fence=self.fence,
             language=self.language,

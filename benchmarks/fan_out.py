@@ -4,8 +4,8 @@
 
 Every contender answers one scripted model response with N calls of one async tool that sleeps up to
 50 ms (the slowest call sleeps 50 ms exactly), then the model's last message. All contenders take
-turns in one process, each time in another order, so that a machine's moods meet them alike. Printed are medians: wall time over
-the slowest tool (1.0 would be free), and CPU per call.
+turns in one process, each time in another order, so that a machine's moods meet them alike. Printed
+are medians: wall time over the slowest tool (1.0 would be free), and CPU per call.
 """
 
 import argparse
