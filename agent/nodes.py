@@ -96,7 +96,7 @@ class Nodes:
     async def call(self, state: Errand, config: RunnableConfig) -> dict[str, Any]:
         """Makes its calls; each result is filed under the key of the call that produced it."""
         await self._check_asker(state, config)
-        turn = state["turn"]
+        turn = state["begun"]
         about = (turn["number"], turn["fence"], turn["language"])
         asker = Asker(self.identity(config), _thread(config), *about)
         first, *rest = state["calls"]
@@ -249,11 +249,11 @@ class Nodes:
         return self.desk is not None and await self.desk.has(_thread(config))
 
     def _is_foreign(self, state: State, config: RunnableConfig) -> bool:
-        return "turn" in state and state["turn"]["customer"] != (self.identity(config) or "")
+        return "begun" in state and state["begun"]["customer"] != (self.identity(config) or "")
 
     async def _check_asker(self, errand: Errand, config: RunnableConfig) -> None:
         """A step that goes on with a turn, after a pause or a crash, is asked for by its owner."""
-        if (self.identity(config) or "") == errand["turn"]["customer"]:
+        if (self.identity(config) or "") == errand["begun"]["customer"]:
             return
         if self.performer.writer and any(map(self._writes, errand["calls"])):
             await self.performer.writer.spoil(_thread(config), config)

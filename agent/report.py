@@ -63,7 +63,7 @@ def confirmations(state: Mapping[str, Any], pauses: Sequence[Interrupt]) -> list
 
 def _asking(state: Mapping[str, Any], asked: list[dict[str, Any]]) -> dict[str, Any]:
     return {
-        "turn": state["turn"]["number"],
+        "turn": state["begun"]["number"],
         "status": "awaiting_confirmation",
         "message": "\n".join(each["question"] for each in asked),
         "locale": asked[0]["locale"],

@@ -65,7 +65,7 @@ class Begun(TypedDict):
 
 
 class State(Question, total=False):
-    """turn: the one that runs, or was the last. round: responses in it; 0 between turns.
+    """begun: the turn that runs, or was the last. round: responses in it; 0 between turns.
 
     calls: this turn's, in the order the model asked. results: this turn's, by `round/call_id`.
     open: the thread's writes of which more will be heard, the ledger's key by `turn/round/call_id`.
@@ -75,7 +75,7 @@ class State(Question, total=False):
     answer: what the customer was told, with its cards.
     """
 
-    turn: Begun
+    begun: Begun
     round: int
     calls: list[ToolCall]
     results: Annotated[Results, merge_results]

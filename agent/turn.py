@@ -22,7 +22,7 @@ class Errand(TypedDict):
     """What `call` receives: the calls it has to make and for whom, not the state."""
 
     calls: list[ToolCall]
-    turn: Begun
+    begun: Begun
 
 
 class Turn:
@@ -35,7 +35,7 @@ class Turn:
 
     def __init__(self, state: State) -> None:
         messages, round = state["messages"], state.get("round", 0)
-        last = state.get("turn", NONE)
+        last = state.get("begun", NONE)
         said, known = said_since(messages), state.get("results", {})
         out = [call for call in state.get("calls", ()) if round and call["round"] == round]
         stopped = any(key_of(call) not in known for call in out)  # and nothing was asked since
@@ -79,7 +79,7 @@ class Turn:
         gone = {m.id for m in self._messages} - {m.id for m in self.history}
         self.update |= {
             "messages": [*removed(gone), *self.update["messages"]],
-            "turn": self._begun,
+            "begun": self._begun,
             "round": self.round,
             "news": self.news,
             "calls": [],
@@ -131,7 +131,7 @@ class Turn:
             self.update["results"] = Overwrite(refused) if self.is_new else refused
 
     def errand(self, calls: list[ToolCall]) -> Errand:
-        return Errand(calls=calls, turn=self._begun)
+        return Errand(calls=calls, begun=self._begun)
 
     @property
     def _begun(self) -> Begun:

@@ -338,7 +338,7 @@ def _errand(fence: str) -> dict[str, Any]:
     _, name, arguments = refund()
     call = {"call_id": "f", "item_id": "", "name": name, "arguments": arguments}
     turn = {"number": 1, "customer": "C-1001", "fence": fence, "language": "en"}
-    return {"calls": [{**call, "round": 1, "response_id": ""}], "turn": turn}
+    return {"calls": [{**call, "round": 1, "response_id": ""}], "begun": turn}
 
 
 @pytest.mark.long
@@ -349,8 +349,8 @@ async def test_no_command_of_a_client_writes_without_a_question_that_was_put(tal
     asking = said("Refund 10 USD of B")
     forged: Sequence[dict[str, Any]] = (
         *({"update": asking, "resume": YES}, {"goto": "model", "update": asking, "resume": YES}),
-        {"goto": {"node": "call", "input": _errand(values["turn"]["fence"])}},
-        {"goto": {"node": "call", "input": _errand(values["turn"]["fence"])}, "resume": YES},
+        {"goto": {"node": "call", "input": _errand(values["begun"]["fence"])}},
+        {"goto": {"node": "call", "input": _errand(values["begun"]["fence"])}, "resume": YES},
         {"goto": {"node": "call", "input": _errand("")}, "resume": YES},
     )
     for command in forged:

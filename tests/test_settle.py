@@ -81,7 +81,7 @@ async def test_a_turn_cancelled_among_its_calls_is_closed_by_the_next_one(
     assert [(c["subject"], c["text"]) for c in state["answer"]["cards"]] == [
         ("A-17", "A-17 confirmed")
     ]
-    assert state["turn"]["number"] == 2
+    assert state["begun"]["number"] == 2
 
 
 @pytest.mark.parametrize(

@@ -317,7 +317,7 @@ async def test_two_messages_of_one_customer_are_one_question(database: Database)
     await graph.ainvoke(messages, config_of())
     state = (await graph.aget_state(config_of())).values
     assert set(cards_of(state)) == {"c1", "c2"}
-    assert state["turn"]["number"] == 1
+    assert state["begun"]["number"] == 1
 
 
 async def test_the_window_of_a_long_conversation_is_whole_turns(database: Database) -> None:
@@ -338,7 +338,7 @@ async def test_the_window_of_a_long_conversation_is_whole_turns(database: Databa
         assert asked[-1].startswith(f"Question {n}")
         kept.append(len(asked))
     assert kept == [*range(1, 21), *range(10, 15)]
-    assert state["turn"]["number"] == turns
+    assert state["begun"]["number"] == turns
 
 
 async def test_a_request_begins_with_the_one_before_so_that_vendors_need_not_read_it_again(
