@@ -294,6 +294,22 @@ def test_a_language_says_all_that_english_says(language: str) -> None:
             }, (section, key)
 
 
+@pytest.mark.parametrize("language", CARDS)
+async def test_an_order_that_a_comparison_does_not_find_is_told_in_the_language_of_the_answer(
+    language: str, database: Database
+) -> None:
+    compared = calling(("c1", "compare_orders", {"order_ids": ["A", "ZZ-9"]}))
+    answer = await _answer(database, compared, answering(locale=language))
+    one = await _answer(
+        database,
+        calling(("c1", "get_order", {"order_id": "ZZ-9"})),
+        answering(locale=language),
+        text="ZZ-9?",
+    )
+    assert answer["message"] == one["message"]
+    assert "ZZ-9" in answer["message"]
+
+
 @pytest.mark.parametrize(
     ("words", "shown"),
     [("Вот что я нашёл.", True), ("Заказ уже едет.", False), ("Ihr Paket kommt morgen.", False)],
