@@ -77,8 +77,9 @@ class Turn:
         self.number, self.customer, self.fence = number, customer, fence
         self.history = usable(self._messages)
         gone = {m.id for m in self._messages} - {m.id for m in self.history}
+        anew = self._sent_anew() if gone else []
         self.update |= {
-            "messages": [*removed(gone), *self.update["messages"]],
+            "messages": [*removed(gone), *self.update["messages"], *anew],
             "begun": self._begun,
             "round": self.round,
             "news": self.news,
@@ -89,6 +90,11 @@ class Turn:
             "cost_usd": None,
             "answer": {},
         }
+
+    def _sent_anew(self) -> list[AnyMessage]:
+        """A vendor that keeps the conversation has what was cut as well, so it begins a new one."""
+        before, self.history = self.history, [_unnamed(message) for message in self.history]
+        return [new for new, old in zip(self.history, before, strict=True) if new is not old]
 
     def tells_again(self, result: ToolMessage) -> None:
         """A result that is another by now, in the place of the one that the model was told.
