@@ -4,7 +4,7 @@ START → model ──Send per call──▶ call ──▶ model
           └────────▶ END
 
 Two steps, since each costs a task and a checkpoint; what they do one after the other stands in
-`agent/nodes.py`.
+`agent/nodes.py`. More than a few reads of a round share tasks; what writes or may pause never does.
 """
 
 from collections.abc import Iterable

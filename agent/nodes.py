@@ -126,7 +126,7 @@ class Nodes:
             turn.tells([telling(c, turn.results[key_of(c)], turn.question_id) for c in calls])
 
     def _send_out(self, response: Response, turn: Turn) -> Command[Any]:
-        """A task for each call, so that each pauses, fails and is saved on its own."""
+        """A task for each call that may pause, so that each pauses and is saved on its own."""
         limit = self.settings.max_calls
         refused = {key_of(call): self._beyond(call) for call in response.calls[limit:]}
         turn.asks(
