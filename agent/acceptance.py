@@ -11,11 +11,11 @@ from typing import Any
 from sqlalchemy import select
 
 from agent import tables, usage
-from agent.actions import Record
 from agent.answer.cards import Spoken
 from agent.answer.cards import records as answered
 from agent.calls import key_of
 from agent.ledger import Ledger
+from agent.ledger_records import Record
 from tools.registry import TOOLS, WRITES
 
 BY_NAME = {tool.name: tool for tool in (*TOOLS, *WRITES)}

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent import tables
-from agent.actions import Outcome, Record, told
 from agent.ledger import Ledger
+from agent.ledger_records import Outcome, Record, told
 from agent.rows import Lost
 
 

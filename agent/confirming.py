@@ -25,6 +25,7 @@ from langgraph.types import interrupt
 from pydantic_core import to_json
 from typing_extensions import TypedDict
 
+from agent.ledger_records import Write
 from tools.locales import clean
 
 UNCLEAR = "The answer was not understood, so nothing was done. Confirm or reject this call."
@@ -60,26 +61,19 @@ class Decision:
 
 
 def confirmation(
-    call_id: str,
-    tool: str,
-    subject: str,
-    arguments: Mapping[str, Any],
-    question: str,
-    locale: str,
-    about: object,
-    receipt: Mapping[str, Any] | None = None,
+    write: Write, question: str, locale: str, receipt: Mapping[str, Any] | None = None
 ) -> Confirmation:
-    """question: in the language `locale`. about: what else the digest is bound to, as JSON."""
-    arguments = dict(arguments)
+    """question: in the language `locale`."""
+    tool, whose = write.tool.name, (write.customer, write.thread, write.call)
     asked = Confirmation(
-        action_requests=[{"name": tool, "args": arguments, "description": question}],
+        action_requests=[{"name": tool, "args": write.plain, "description": question}],
         review_configs=[{"action_name": tool, "allowed_decisions": list(STOCK)}],
-        call_id=call_id,
+        call_id=write.call_id,
         tool=tool,
-        subject=subject,
-        arguments=arguments,
+        subject=write.subject,
+        arguments=write.plain,
         locale=locale,
-        digest=_digest(about, call_id, tool, arguments, receipt),
+        digest=sha256(to_json((whose, write.call_id, tool, write.plain, receipt))).hexdigest(),
     )
     return {**asked, "receipt": dict(receipt)} if receipt else asked
 
@@ -136,7 +130,3 @@ def _decision(words: Mapping[str, bool], word: str, reason: object) -> Decision 
     if word not in words or not isinstance(reason, str | None):
         return UNCLEAR
     return Decision(words[word], clean(reason or "")[:LONGEST])
-
-
-def _digest(*parts: object) -> str:
-    return sha256(to_json(parts)).hexdigest()

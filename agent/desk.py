@@ -7,12 +7,14 @@ and end with it. The row is also what is still to be delivered to the help desk.
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, insert, select, update
+from sqlalchemy import ColumnElement, insert, select, update
 
 from agent import rows, tables
-from agent.actions import now
+from agent.ledger_records import now
 from tools.database import Database
 from tools.tool import Context
+
+STILL_OPEN = tables.tickets.c.closed_at.is_(None)
 
 
 @dataclass(frozen=True)
@@ -25,21 +27,21 @@ class SqlDesk:
         """In the transaction of the write, so that nobody is told of a ticket that is not there."""
         if ctx.db is None:
             raise RuntimeError("A ticket is opened within a transaction.")
-        row = {"ticket": self.ticket(ctx), "thread_id": ctx.thread, "customer_id": ctx.customer}
-        said = {"summary": summary, "opened_at": now()}
-        await ctx.db.execute(insert(tables.tickets).values(row | said))
-        return self.ticket(ctx)
+        ticket, whose = self.ticket(ctx), {"thread_id": ctx.thread, "customer_id": ctx.customer}
+        row = {"ticket": ticket, **whose, "summary": summary, "opened_at": now()}
+        await ctx.db.execute(insert(tables.tickets).values(row))
+        return ticket
 
     def ticket(self, ctx: Context) -> str:
         return f"T-{ctx.key[:8].upper()}"
 
     async def is_open(self, ctx: Context, ticket: str) -> bool:
         c = tables.tickets.c
-        return await self._count(c.ticket == ticket, c.thread_id == ctx.thread) > 0
+        return bool(await self.tickets(c.ticket == ticket, c.thread_id == ctx.thread, STILL_OPEN))
 
     async def has(self, thread: str) -> bool:
         """Whether the thread is with a person, and the agent is silent in it."""
-        return await self._count(tables.tickets.c.thread_id == thread) > 0
+        return bool(await self.tickets(tables.tickets.c.thread_id == thread, STILL_OPEN))
 
     async def give_back(self, thread: str, by: str, note: str = "") -> bool:
         """Returns the thread to the agent; whether it was with a person.
@@ -47,23 +49,20 @@ class SqlDesk:
         by: the member of staff. note: what the agent is to know of what they did.
         """
         c = tables.tickets.c
-        here = (c.thread_id == thread) & c.closed_at.is_(None)
+        here = (c.thread_id == thread) & STILL_OPEN
         closed = {"closed_at": now(), "closed_by": by, "note": note}
         closing = update(tables.tickets).where(here).values(closed).returning(c.customer_id)
         async with self.database.begin() as db:
             customer = await db.scalar(closing)
             if customer is not None:
-                about = {"thread_id": thread, "customer_id": customer}
-                await rows.note_of(db, "given_back", by, **about)
+                await rows.note(db, "given_back", by, thread_id=thread, customer_id=customer)
         return customer is not None
 
     async def given_back(self, ctx: Context, ticket: str) -> str | None:
         """The note of whoever closed the ticket; None while it is open."""
         c = tables.tickets.c
-        closed = (c.ticket == ticket, c.thread_id == ctx.thread, c.closed_at.is_not(None))
-        async with self.database.connect() as db:
-            note: str | None = await db.scalar(select(c.note).where(*closed))
-        return note
+        closed = await self.tickets(c.ticket == ticket, c.thread_id == ctx.thread, ~STILL_OPEN)
+        return closed[0]["note"] if closed else None
 
     async def tickets(self, *where: ColumnElement[bool]) -> list[dict[str, Any]]:
         """Oldest first."""
@@ -81,9 +80,3 @@ class SqlDesk:
         this = tables.tickets.c.ticket == ticket
         async with self.database.begin() as db:
             await db.execute(update(tables.tickets).where(this).values(delivered_at=now()))
-
-    async def _count(self, *where: ColumnElement[bool]) -> int:
-        still = tables.tickets.c.closed_at.is_(None)
-        query = select(func.count()).select_from(tables.tickets).where(still, *where)
-        async with self.database.connect() as db:
-            return int(await db.scalar(query) or 0)

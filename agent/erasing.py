@@ -23,9 +23,9 @@ from sqlalchemy import ColumnElement, Table, and_, case, delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent import rows, tables
-from agent.actions import Record, now
 from agent.checkpoints import open_saver
 from agent.ledger import Ledger
+from agent.ledger_records import Record, now
 from tools import database
 from tools.database import Database
 
@@ -90,7 +90,7 @@ async def _erase(
         gone = await db.execute(delete(table).where(_of(table, threads, customer)))
         erased[table.name] = gone.rowcount
     if any(erased.values()):
-        await rows.note_of(db, "erased", by)
+        await rows.note(db, "erased", by)
     return erased
 
 
@@ -114,14 +114,12 @@ async def _keep_the_deed(db: AsyncConnection, record: Record, by: str) -> None:
 
 def _deed(values: Mapping[str, Any], subject: str) -> dict[str, Any]:
     """What was done to what, for how much; any other text stands empty."""
-    return {
-        name: value if name in KEPT or value == subject or not _is_text(value) else ""
+    told = {
+        name: value
         for name, value in values.items()
+        if name in KEPT or value == subject or not isinstance(value, str | list | dict)
     }
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str | list | dict)
+    return dict.fromkeys(values, "") | told
 
 
 def _check_settled(record: Record, erased: str) -> None:

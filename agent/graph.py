@@ -41,7 +41,7 @@ from agent.writing import Writer
 from tools.database import Database
 from tools.policy import instructions
 from tools.policy import version as policy_version
-from tools.policy.actions import action_rules
+from tools.policy.action_rules import action_rules
 from tools.registry import TOOLS, WRITES
 from tools.shop import open_shop
 from tools.shop.protocol import Shop

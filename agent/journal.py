@@ -6,7 +6,6 @@ one transaction, keyed by thread, turn, round and call id, since ids alone repea
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
@@ -15,6 +14,7 @@ from typing_extensions import TypedDict
 
 from agent import tables
 from agent.calls import ToolCall, ToolResult, key_of
+from agent.ledger_records import now
 from agent.rows import put_fence
 from agent.state import Results
 from agent.usage import Spent
@@ -118,10 +118,10 @@ class ThreadJournal:
         makes the thread its customer's. `turn`, the state's own count, is not used: a state may be
         lost or told again. Raises NoSuchThread.
         """
-        now, thread = _now(), self.thread
+        begun_at, thread = now(), self.thread
 
         def begin(db: Connection) -> int:
-            begun = {"thread_id": thread, "customer_id": customer, "begun_at": now}
+            begun = {"thread_id": thread, "customer_id": customer, "begun_at": begun_at}
             _write(db, tables.threads, [begun], replace=False)
             here = {"this_thread": thread, "this_question": asked.id}
             owner, again, newest = db.execute(_BEGUN, here).one()
@@ -129,7 +129,7 @@ class ThreadJournal:
                 raise NoSuchThread
             put_fence(db, thread, fence)
             number = again or 1 + (newest or 0)
-            asking = {"question_id": asked.id, "question": asked.text, "begun_at": now}
+            asking = {"question_id": asked.id, "question": asked.text, "begun_at": begun_at}
             row = {"thread_id": thread, "turn": number, **asking}
             _write(db, tables.turns, [] if again else [row], replace=False)
             return int(number)
@@ -140,7 +140,7 @@ class ThreadJournal:
         self, turn: int, answer: Mapping[str, Any], account: Account | None = None
     ) -> None:
         """What was answered first stays: a client of a server may tell a step to run again."""
-        told = {"answer": dict(answer), "ended_at": _now(), **(account or {})}
+        told = {"answer": dict(answer), "ended_at": now(), **(account or {})}
         ended = {**self._turn(turn), **told}
         await self.database.write(lambda db: db.execute(_ENDS, ended))
 
@@ -235,7 +235,3 @@ def _write(db: Connection, table: Any, rows: Sequence[dict[str, Any]], *, replac
     """Inserts rows; those that are there stay, or are replaced."""
     if rows:
         db.execute(tables.inserting(db.dialect.name, table, replace=replace), rows)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat()

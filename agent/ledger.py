@@ -19,17 +19,17 @@ from typing import Any
 from uuid import uuid4
 
 from langgraph.errors import GraphInterrupt
-from sqlalchemy import ColumnElement
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent import rows, tables
-from agent.actions import Outcome, Record, Write, failed, first_record, now, told
 from agent.calls import ErrorKind, ToolError
+from agent.ledger_records import Outcome, Record, Write, failed, first_record, now, told
 from agent.rows import Lost, Stale
 from agent.write_tools import WriteTools, problem_of
 from tools.database import Database, DatabaseProblem
 from tools.failures import NotDone, NotFound, Refused
-from tools.policy.actions import ActionRule, Approval
+from tools.policy.action_rules import ActionRule, Approval
 
 log = logging.getLogger(__name__)
 
@@ -164,14 +164,15 @@ class Ledger:
 
     async def note(self, write: Write, event: str, by: str, key: str = "") -> None:
         """A line in the audit trail for what changes no record: rejected, withdrawn, told again."""
-        about = replace(first_record(write, 0, outside=False), key=key)
+        about = {"thread_id": write.thread, "customer_id": write.customer, "key": key}
         async with self.database.begin() as db:
-            await rows.note(db, about, event, by)
+            await rows.note(db, event, by, tool=write.tool.name, subject=write.subject, **about)
 
     async def events(self, *where: ColumnElement[bool]) -> Sequence[dict[str, Any]]:
         """The audit trail, oldest first."""
+        query = select(tables.audit).where(*where).order_by(tables.audit.c.id)
         async with self.database.connect() as db:
-            return await rows.events(db, *where)
+            return [dict(row) for row in (await db.execute(query)).mappings()]
 
     async def _next(self, write: Write) -> Outcome | tuple[int, Record | None] | None:
         """The outcome; or which generation to carry out, with its record; None to wait."""
@@ -218,7 +219,7 @@ class Ledger:
             if not changed["decided_by"] and (approval := self._approval(write, others)):
                 changed |= {"state": "waiting", "role": approval.role, "until": now(approval.waits)}
             if write.confirmed:
-                await rows.note(db, record, "confirmed", write.customer)
+                await rows.note_of(db, record, "confirmed", write.customer)
             by = staff or write.customer
             if before is not None:
                 return await rows.move(db, before, by, **changed)

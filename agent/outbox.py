@@ -61,9 +61,9 @@ class Outbox:
             orders = {record.subject for record in done if record.tool in ABOUT_ORDERS}
             orders.update(await db.scalars(spoken))
         said = ("tool", "subject", "state", "receipt", "error")
+        asked = ("ticket", "thread_id", "customer_id", "summary", "opened_at")
         return {
-            **{name: ticket[name] for name in ("ticket", "thread_id", "customer_id")},
-            **{name: ticket[name] for name in ("summary", "opened_at")},
+            **{name: ticket[name] for name in asked},
             "orders": sorted(orders - {""}),
             "done": [{name: record.values[name] for name in said} for record in done],
         }

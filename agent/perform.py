@@ -15,8 +15,8 @@ from langgraph.errors import GraphInterrupt
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
-from agent.actions import Outcome, Record, Write, told
 from agent.calls import ErrorKind, ToolCall, ToolError, ToolResult, key_of
+from agent.ledger_records import Outcome, Record, Write, told
 from agent.limits import Limits
 from agent.plain import is_plain
 from agent.write_tools import held

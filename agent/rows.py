@@ -1,6 +1,5 @@
 """The ledger's rows: each change of one goes through here, with its line in the audit trail."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +7,9 @@ from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent import tables
-from agent.actions import Record, now
+from agent.ledger_records import Record, now
+
+ABOUT = ("thread_id", "customer_id", "tool", "subject", "key")
 
 
 class Lost(Exception):
@@ -31,7 +32,7 @@ async def add(db: AsyncConnection, record: Record, by: str) -> Record:
     # Not by its rowcount, which SQLAlchemy keeps for updates only.
     if await db.scalar(written.returning(tables.actions.c.key), record.values) is None:
         raise Lost
-    await note(db, record, record.state, by)
+    await note_of(db, record, record.state, by)
     return record
 
 
@@ -42,26 +43,19 @@ async def move(db: AsyncConnection, before: Record, by: str = "", **changed: Any
     this = (c.key == before.key) & (c.version == before.version)
     if (await db.execute(update(tables.actions).where(this).values(after.values))).rowcount != 1:
         raise Lost
-    await note(db, after, after.state, by)
+    await note_of(db, after, after.state, by)
     return after
 
 
-async def note(db: AsyncConnection, record: Record, event: str, by: str) -> None:
+async def note_of(db: AsyncConnection, record: Record, event: str, by: str) -> None:
     """A line in the audit trail about an action."""
-    same = ("thread_id", "customer_id", "tool", "subject", "key")
-    await note_of(db, event, by, **{name: record.values[name] for name in same})
+    await note(db, event, by, **{name: record.values[name] for name in ABOUT})
 
 
-async def note_of(db: AsyncConnection, event: str, by: str, **about: str) -> None:
-    """A line about anything else: what is not named is ""."""
-    line = dict.fromkeys(("thread_id", "customer_id", "tool", "subject", "key"), "")
-    line |= {"at": now(), "event": event, "by": by, **about}
+async def note(db: AsyncConnection, event: str, by: str, **about: str) -> None:
+    """A line about anything: what of `ABOUT` is not named is ""."""
+    line = dict.fromkeys(ABOUT, "") | about | {"at": now(), "event": event, "by": by}
     await db.execute(insert(tables.audit).values(line))
-
-
-async def events(db: AsyncConnection, *where: ColumnElement[bool]) -> Sequence[dict[str, Any]]:
-    query = select(tables.audit).where(*where).order_by(tables.audit.c.id)
-    return [dict(row) for row in (await db.execute(query)).mappings()]
 
 
 def put_fence(db: Connection, thread: str, token: str) -> None:

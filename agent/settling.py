@@ -7,10 +7,10 @@ told what became of them since.
 from dataclasses import dataclass
 from typing import cast
 
-from agent.actions import told
 from agent.calls import ToolCall, ToolResult, key_of
 from agent.journal import ThreadJournal, UnkeptThread
 from agent.ledger import NOT_BEGUN, Ledger
+from agent.ledger_records import told
 from agent.messages import telling
 from agent.perform import Performer, of_record, same, unperformed, write_of, written
 from agent.state import Results

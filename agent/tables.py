@@ -42,78 +42,66 @@ def inserting(dialect: str, table: Table, *, replace: bool) -> Any:
     return insert.on_conflict_do_nothing()
 
 
+def _key(name: str, kind: Any = Text) -> Column[Any]:
+    return Column(name, kind, primary_key=True, autoincrement=False)
+
+
+def _each(kind: Any, *names: str, **options: Any) -> list[Column[Any]]:
+    """Columns of one kind that are never null."""
+    return [Column(name, kind, nullable=False, **options) for name in names]
+
+
 threads = Table(
     "threads",
     metadata,
-    Column("thread_id", Text, primary_key=True),
-    Column("customer_id", Text, nullable=False),
-    Column("begun_at", Text, nullable=False),
+    _key("thread_id"),
+    *_each(Text, "customer_id", "begun_at"),
 )
 
 turns = Table(
     "turns",
     metadata,
-    Column("thread_id", Text, primary_key=True),
-    Column("turn", Integer, primary_key=True, autoincrement=False),
-    Column("question_id", Text, nullable=False),
-    Column("question", Text, nullable=False),
-    Column("answer", JSON, nullable=True),
-    Column("begun_at", Text, nullable=False),
-    Column("ended_at", Text, nullable=True),
+    _key("thread_id"),
+    _key("turn", Integer),
+    *_each(Text, "question_id", "question", "begun_at"),
+    Column("answer", JSON),
+    Column("ended_at", Text),
     # The responses of the model as `agent.usage.Spent`; what they and the calls cost in US dollars,
     # null where it is not known; the root run of its trace.
-    Column("spent", JSON(none_as_null=True), nullable=True),
-    Column("cost_usd", Text, nullable=True),
-    Column("trace_id", Text, nullable=True),
+    Column("spent", JSON(none_as_null=True)),
+    Column("cost_usd", Text),
+    Column("trace_id", Text),
 )
 
 # One row a call: what the model asked for and what became of it.
 calls = Table(
     "calls",
     metadata,
-    Column("thread_id", Text, primary_key=True),
-    Column("turn", Integer, primary_key=True, autoincrement=False),
-    Column("round", Integer, primary_key=True, autoincrement=False),
-    Column("call_id", Text, primary_key=True),
-    Column("place", Integer, nullable=False),
-    Column("subject", Text, nullable=False),
-    Column("call", JSON, nullable=False),
-    Column("result", JSON, nullable=False),
+    _key("thread_id"),
+    _key("turn", Integer),
+    _key("round", Integer),
+    _key("call_id"),
+    *_each(Integer, "place"),
+    *_each(Text, "subject"),
+    *_each(JSON, "call", "result"),
 )
 
 # One row a turn that is going on; an older run of the thread finds a token that is not its own.
-fences = Table(
-    "fences",
-    metadata,
-    Column("thread_id", Text, primary_key=True),
-    Column("token", Text, nullable=False),
-)
+fences = Table("fences", metadata, _key("thread_id"), *_each(Text, "token"))
 
-# One row each time that an action is, or was to be, carried out: `agent/actions.py`.
+# One row each time that an action is, or was to be, carried out: `agent/ledger_records.py`.
 actions = Table(
     "actions",
     metadata,
-    Column("key", Text, primary_key=True),
-    Column("action", Text, nullable=False, index=True),
-    Column("generation", Integer, nullable=False),
-    Column("version", Integer, nullable=False),
-    Column("customer_id", Text, nullable=False, index=True),
-    Column("thread_id", Text, nullable=False, index=True),
-    Column("call", Text, nullable=False),
-    Column("tool", Text, nullable=False),
-    Column("subject", Text, nullable=False),
-    Column("arguments", JSON, nullable=False),
-    Column("outside", Boolean, nullable=False),
-    Column("state", Text, nullable=False, index=True),
-    Column("holder", Text, nullable=False),
-    Column("until", Text, nullable=False),
-    Column("role", Text, nullable=False),
-    Column("decided_by", Text, nullable=False),
-    Column("reason", Text, nullable=False),
-    Column("receipt", JSON(none_as_null=True), nullable=True),
-    Column("error", JSON(none_as_null=True), nullable=True),
-    Column("asked_at", Text, nullable=False),
-    Column("changed_at", Text, nullable=False),
+    _key("key"),
+    *_each(Integer, "generation", "version"),
+    *_each(Text, "action", "customer_id", "thread_id", "state", index=True),
+    *_each(Text, "call", "tool", "subject", "holder", "until", "role", "decided_by", "reason"),
+    *_each(JSON, "arguments"),
+    *_each(Boolean, "outside"),
+    Column("receipt", JSON(none_as_null=True)),
+    Column("error", JSON(none_as_null=True)),
+    *_each(Text, "asked_at", "changed_at"),
 )
 
 # Who did what, when; rows are only added. `by` is a customer, a member of staff, or "" for nobody.
@@ -123,27 +111,21 @@ audit = Table(
     "audit",
     metadata,
     Column("id", Integer, primary_key=True),
-    Column("at", Text, nullable=False),
-    Column("thread_id", Text, nullable=False, index=True),
-    Column("customer_id", Text, nullable=False),
-    Column("tool", Text, nullable=False),
-    Column("subject", Text, nullable=False, index=True),
-    Column("key", Text, nullable=False),
-    Column("event", Text, nullable=False),
-    Column("by", Text, nullable=False),
+    *_each(Text, "at"),
+    *_each(Text, "thread_id", index=True),
+    *_each(Text, "customer_id", "tool"),
+    *_each(Text, "subject", index=True),
+    *_each(Text, "key", "event", "by"),
 )
 
 # Conversations that wait for a person, or did; also what is to be delivered to the help desk.
 tickets = Table(
     "tickets",
     metadata,
-    Column("ticket", Text, primary_key=True),
-    Column("thread_id", Text, nullable=False, index=True),
-    Column("customer_id", Text, nullable=False),
-    Column("summary", Text, nullable=False),
-    Column("opened_at", Text, nullable=False),
-    Column("delivered_at", Text, nullable=True),
-    Column("closed_at", Text, nullable=True),
-    Column("closed_by", Text, nullable=False, server_default=""),
-    Column("note", Text, nullable=False, server_default=""),
+    _key("ticket"),
+    *_each(Text, "thread_id", index=True),
+    *_each(Text, "customer_id", "summary", "opened_at"),
+    Column("delivered_at", Text),
+    Column("closed_at", Text),
+    *_each(Text, "closed_by", "note", server_default=""),
 )

@@ -127,11 +127,8 @@ class Spool:
 
     def _work(self) -> None:
         self._works = True
-        for work in (
-            lambda: _serve(self._runs, self._take),
-            lambda: _serve(self._ended, self._send),
-        ):
-            threading.Thread(target=work, name="traces", daemon=True).start()
+        for served in ((self._runs, self._take), (self._ended, self._send)):
+            threading.Thread(target=_serve, args=served, name="traces", daemon=True).start()
         atexit.register(self.flush)  # when the answer is out; LangSmith may take its time
 
     def _take(self, item: tuple[str, Run]) -> None:

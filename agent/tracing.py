@@ -9,7 +9,7 @@ import logging
 import os
 import warnings
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import Any
 from uuid import UUID
 
@@ -100,7 +100,7 @@ def told(trace: UUID | None) -> str | None:
 def note(**metadata: object) -> None:
     """Adds metadata to the run of the step that is running. It is sent as it is."""
     if run := _current():
-        _ours(run)["metadata"].update(metadata)
+        run.extra.setdefault(OURS, {"metadata": {}})["metadata"].update(metadata)
 
 
 def note_turn(customer: str, **metadata: object) -> None:
@@ -110,41 +110,36 @@ def note_turn(customer: str, **metadata: object) -> None:
         run.client.note_root(str(run.trace_id), {**whose, **metadata})
 
 
-def call_run(
-    call: ToolCall, turn: int, known: bool, *, alone: bool
-) -> AbstractContextManager[Told]:
+@contextmanager
+def call_run(call: ToolCall, turn: int, known: bool, *, alone: bool) -> Iterator[Told]:
     """The run of one call. Its result is put into the dictionary under "result".
 
     alone: the step makes this call only, so its own run is the call's.
     """
-    run = _current()
-    if run is None:
-        return nullcontext({})
+    made: Told = {}
+    step = _current()
+    if step is None:
+        yield made
+        return
     ours = _of_call(call, turn, known)
-    return _step(run, ours) if alone else _beside(run, ours)
+    if alone:
+        step.extra[OURS] = ours
+    with nullcontext(step) if alone else _beside(step, ours) as run:
+        yield made
+        _tell(run, made["result"])
 
 
 @contextmanager
-def _step(run: RunTree, ours: dict[str, Any]) -> Iterator[Told]:
-    made: Told = {}
-    run.extra[OURS] = ours
-    yield made
-    _tell(run, made)
-
-
-@contextmanager
-def _beside(parent: RunTree, ours: dict[str, Any]) -> Iterator[Told]:
-    made: Told = {}
-    run = parent.create_child(name="call", run_type="tool", extra={"metadata": {}, OURS: ours})
+def _beside(step: RunTree, ours: dict[str, Any]) -> Iterator[RunTree]:
+    run = step.create_child(name="call", run_type="tool", extra={"metadata": {}, OURS: ours})
     run.post()
     try:
         with tracing_context(parent=run):
-            yield made
+            yield run
     except BaseException as error:
         run.end(error=type(error).__name__)
         raise
     finally:
-        _tell(run, made)
         run.patch()
 
 
@@ -152,30 +147,22 @@ def _of_call(call: ToolCall, turn: int, known: bool) -> dict[str, Any]:
     ids = {name: id_or_none(call[name]) for name in ("call_id", "item_id", "response_id")}
     name = call["name"] if known else "unknown tool"
     metadata = {**ids, "round": call["round"], "turn": turn, "tool": name}
-    size = len(to_json(call["arguments"]))
     return {
         "type": "tool",
         "name": name,
         "metadata": {name: value for name, value in metadata.items() if value},
-        "inputs": {"call_id": ids["call_id"], "bytes": size},
+        "inputs": {"call_id": ids["call_id"], "bytes": len(to_json(call["arguments"]))},
         "outputs": {},
     }
 
 
-def _tell(run: RunTree, made: Told) -> None:
-    if "result" not in made:
-        return
-    result, ours = made["result"], run.extra[OURS]
+def _tell(run: RunTree, result: ToolResult) -> None:
+    ours = run.extra[OURS]
     kind = {"error_kind": result["error"]["kind"]} if result["status"] == "error" else {}
     ours["outputs"] = {"status": result["status"], **kind}
     ours["metadata"] |= ours["outputs"]
     if isinstance(run.client, TraceClient):
         ours["metadata"]["subject"] = run.client.pseudonyms.of(result["subject"])
-
-
-def _ours(run: RunTree) -> dict[str, Any]:
-    ours: dict[str, Any] = run.extra.setdefault(OURS, {"metadata": {}})
-    return ours
 
 
 def _current() -> RunTree | None:

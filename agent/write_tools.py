@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from agent.actions import Record, Write
 from agent.calls import ToolError
+from agent.ledger_records import Record, Write
 from agent.plain import is_plain
 from tools.failures import ToolFailure, WrongSubject
 from tools.shop.protocol import CustomerShop, Shop

@@ -12,12 +12,12 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config
 
 from agent import progress
-from agent.actions import Outcome, Write, failed
 from agent.answer.question import question
 from agent.calls import ToolCall, ToolResult, key_of
 from agent.confirming import answered_at_large, confirmation, decided, is_only_one
 from agent.journal import ThreadJournal
 from agent.ledger import UNKNOWN, Ledger
+from agent.ledger_records import Outcome, Write, failed
 from agent.limits import Limits
 from tools.database import DatabaseProblem
 from tools.tool import Tool
@@ -69,11 +69,11 @@ class Writer:
             return failed("rejected", NOT_SIGNED_IN)
         about = (asker.customer, asker.thread, place(asker.turn, call))
         try:
-            return await self._write(Write(tool, checked, *about, fence=asker.fence), call, asker)
+            return await self._write(Write(tool, checked, *about, fence=asker.fence), asker)
         except DatabaseProblem:
             return failed("unknown_outcome", UNKNOWN)
 
-    async def _write(self, write: Write, call: ToolCall, asker: Asker) -> Outcome:
+    async def _write(self, write: Write, asker: Asker) -> Outcome:
         journal = ThreadJournal(self.ledger.database, asker.thread)
         if not asker.thread or await journal.owner() != asker.customer:
             return failed("not_executed", NOT_KEPT)
@@ -86,24 +86,16 @@ class Writer:
             return Outcome(error=problem)
         if receipt is None and not self.ledger.rules[write.tool.name].asks_customer:
             return await self._begin(write)
-        return await self._confirmed(write, call, asker, receipt)
+        return await self._confirmed(write, asker.language, receipt)
 
     async def _confirmed(
-        self, write: Write, call: ToolCall, asker: Asker, receipt: Mapping[str, Any] | None
+        self, write: Write, language: str, receipt: Mapping[str, Any] | None
     ) -> Outcome:
-        tool, about = write.tool, (write.customer, write.thread, write.call)
-        asked = confirmation(
-            call["call_id"],
-            tool.name,
-            write.subject,
-            write.plain,
-            question(tool, write.arguments, asker.language, again=receipt is not None),
-            asker.language,
-            about,
-            receipt,
-        )
+        again = receipt is not None
+        asking = question(write.tool, write.arguments, language, again=again)
+        asked = confirmation(write, asking, language, receipt)
         if answered_at_large(config := get_config()) and not await is_only_one(config):
-            await self.spoil(asker.thread, config)
+            await self.spoil(write.thread, config)
         decision = decided(asked)
         if decision.confirmed:
             return await self._begin(replace(write, confirmed=True))

@@ -14,10 +14,10 @@ from unittest.mock import patch
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Overwrite
 
-from agent.actions import Outcome, Write
 from agent.answer.compose import Answer, Composer, Material
 from agent.calls import ToolCall, ToolError, ToolResult, key_of
 from agent.graph import Graph, build_graph
+from agent.ledger_records import Outcome, Write
 from agent.limits import Limits
 from agent.nodes import Nodes
 from agent.state import State

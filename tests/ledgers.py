@@ -7,13 +7,13 @@ from typing import Any
 from sqlalchemy import select
 
 from agent import tables
-from agent.actions import Outcome, Write
 from agent.desk import SqlDesk
 from agent.ledger import Ledger
+from agent.ledger_records import Outcome, Write
 from agent.store import open_database
 from agent.write_tools import WriteTools
 from tools.database import Database
-from tools.policy.actions import action_rules
+from tools.policy.action_rules import action_rules
 from tools.registry import WRITES
 from tools.shop.sql import SqlShop
 from tools.shop.tables import refunds

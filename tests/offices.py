@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Table, update
 
-from agent.actions import Outcome, Write
 from agent.ledger import Ledger
+from agent.ledger_records import Outcome, Write
 from tests.commands import COMMON
 from tests.ledgers import escalating, ledger_at, refunding, rows
 

@@ -21,7 +21,7 @@ from tests.ledgers import (
     states,
 )
 from tools.database import Database
-from tools.policy.actions import ActionRule, Approval, action_rules
+from tools.policy.action_rules import ActionRule, Approval, action_rules
 from tools.registry import TOOLS as READS
 from tools.registry import WRITES
 from tools.tool import BadDeclaration

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import pytest
 
-from agent import actions, ledger
+from agent import ledger, ledger_records
 from agent.answer.compose import Composer, Material
 from agent.answer.question import question
 from agent.answer.render import card_text, translated
@@ -224,7 +224,7 @@ def _refusals() -> Iterator[str]:
 
 
 FIXED = [
-    *(message for _, message in actions.SENTENCES.values()),
+    *(message for _, message in ledger_records.SENTENCES.values()),
     *(ledger.STALE, ledger.NOT_BEGUN, ledger.NOT_RECEIVED),
     *(ledger.BLOCKED, ledger.UNKNOWN, ledger.UNRECORDED),
     *(problem_of(TOOLS[CANCEL], error)["message"] for error in (TimeoutError(), ValueError())),

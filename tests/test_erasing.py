@@ -13,8 +13,8 @@ from pydantic import SecretStr
 
 import tools.database
 from agent import tables
-from agent.actions import Record
 from agent.ledger import Ledger
+from agent.ledger_records import Record
 from agent.rows import Lost
 from tests.commands import environment, finish, here, refused, start
 from tests.ledgers import cancelling, escalating, ledger_of, moving, refunding, said, write_of

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agent import tables
-from agent.actions import Write
 from agent.calls import ToolError
+from agent.ledger_records import Write
 from tests.ledgers import (
     TOOLS,
     cancelling,

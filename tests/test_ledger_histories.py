@@ -31,7 +31,7 @@ from agent.store import open_database
 from agent.write_tools import WriteTools
 from tests.ledgers import rows, write_of
 from tools.failures import NotDone, Refused, ServiceError
-from tools.policy.actions import ActionRule, Approval
+from tools.policy.action_rules import ActionRule, Approval
 from tools.shop.sql import SqlShop
 from tools.tool import Context, Receipt, Tool, tool
 

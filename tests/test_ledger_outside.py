@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from agent.actions import Outcome, Write
 from agent.ledger import Ledger
+from agent.ledger_records import Outcome, Write
 from tests.ledgers import (
     cancelling,
     escalating,

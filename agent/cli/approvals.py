@@ -9,8 +9,8 @@ import click
 from agent.cli.staff import as_json, at_work, by_staff, minute, refuse, show, tell, words
 
 if TYPE_CHECKING:
-    from agent.actions import Outcome, Record
     from agent.cli.office import Office
+    from agent.ledger_records import Outcome, Record
 
 SHORTEST = 6  # characters of a key that may name a request
 SHOWN = (

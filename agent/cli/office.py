@@ -10,7 +10,7 @@ from agent.settings import Settings
 from agent.store import open_database
 from agent.write_tools import WriteTools
 from tools.database import Database
-from tools.policy.actions import action_rules
+from tools.policy.action_rules import action_rules
 from tools.registry import WRITES
 from tools.shop import close_shop, open_shop
 

@@ -5,11 +5,11 @@ from typing import Any
 from sqlalchemy import select
 
 from agent import rows, tables
-from agent.actions import Record
 from agent.calls import ToolCall, output_of
 from agent.history.mending import Known
 from agent.history.model import Part
 from agent.journal import ThreadJournal
+from agent.ledger_records import Record
 from agent.perform import of_record, write_of
 from agent.store import open_database
 from agent.strict import sealed

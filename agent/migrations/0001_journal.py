@@ -5,8 +5,6 @@ from alembic import op
 
 revision = "0001"
 down_revision = None
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:
@@ -37,8 +35,3 @@ def upgrade() -> None:
         sa.Column("call", sa.JSON(), nullable=False),
         sa.Column("result", sa.JSON(), nullable=False),
     )
-
-
-def downgrade() -> None:
-    for table in ("calls", "turns", "threads"):
-        op.drop_table(table)

@@ -5,16 +5,9 @@ from alembic import op
 
 revision = "0003"
 down_revision = "0002"
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:
     for name in ("closed_by", "note"):
         column = sa.Column(name, sa.Text(), nullable=False, server_default="")
         op.add_column("tickets", column)
-
-
-def downgrade() -> None:
-    for name in ("note", "closed_by"):
-        op.drop_column("tickets", name)

@@ -131,11 +131,8 @@ class Record:
     @property
     def never_began(self) -> bool:
         """Whether it was claimed, and is certain not to have been tried."""
-        return (
-            self.state == "failed"
-            and self.error is not None
-            and (self.error["kind"] == "not_executed")
-        )
+        error = self.error if self.state == "failed" else None
+        return error is not None and error["kind"] == "not_executed"
 
     @property
     def values(self) -> dict[str, Any]:
