@@ -10,6 +10,7 @@ from agent import tables
 from agent.ledger import Ledger
 from agent.ledger_records import Outcome, Record, told
 from agent.rows import Lost
+from tools.tool import InvalidArguments
 
 
 class NotDecidable(Exception):
@@ -59,7 +60,13 @@ class Approvals:
         return outcome
 
     async def _approve(self, record: Record, by: str) -> Outcome | None:
-        write = self.ledger.tools.write_of(record)
+        try:
+            write = self.ledger.tools.write_of(record)
+        except (KeyError, InvalidArguments):
+            raise NotDecidable(
+                f"The shop has no tool {record.tool!r} any more that takes these arguments, so it"
+                " can only be refused. Nothing was done."
+            ) from None
         return await self.ledger.carry_out(write, record.generation, record, staff=by)
 
     async def _refuse(self, record: Record, by: str, reason: str) -> Outcome | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import aiosqlite
 from langchain_core.runnables import RunnableConfig
@@ -20,8 +20,6 @@ from sqlalchemy import Connection
 
 from tools.database import Database
 from tools.grouping import raw
-
-_Read = TypeVar("_Read")
 
 
 class GroupedSaver(AsyncSqliteSaver):
@@ -53,7 +51,7 @@ class GroupedSaver(AsyncSqliteSaver):
     async def aput_writes(self, *what: Any, **named: Any) -> None:
         await self._database.write(lambda db: self._in(db).put_writes(*what, **named))
 
-    async def _read(self, work: Callable[[], _Read]) -> _Read:
+    async def _read(self, work: Callable[[], Any]) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def _in(self, db: Connection) -> "_Uncommitted":

@@ -46,10 +46,7 @@ UNRECORDED = "The record of changes cannot be reached. Nothing was done."
 
 
 class Blocked(Exception):
-    """It is not known what became of other writes about the same subject."""
-
-    def __init__(self, open_records: Sequence[Record]) -> None:
-        self.records = open_records
+    """Of these records, `args`, about the same subject it is not known what became."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +107,7 @@ class Ledger:
         except Stale:
             return failed("not_executed", STALE)
         except Blocked as blocked:
-            settled = [await self.settle(each) for each in blocked.records]
+            settled = [await self.settle(each) for each in blocked.args]
             return failed("refused", BLOCKED) if any(r.is_open for r in settled) else None
         try:
             return told(await self._execute(write, record) if record.is_claimed else record)
@@ -234,7 +231,7 @@ class Ledger:
         about = (whose, c.subject == write.subject, c.key != key)
         others = await rows.read(db, *about) if write.subject else []
         if unknown := [each for each in others if each.outside and each.is_open]:
-            raise Blocked(unknown)
+            raise Blocked(*unknown)
         return others
 
     def _approval(self, write: Write, others: Sequence[Record]) -> Approval | None:

@@ -54,17 +54,17 @@ class Outbox:
     async def _whole(self, ticket: Mapping[str, Any]) -> dict[str, Any]:
         """The ticket with the orders that its thread spoke of, and what was done in it."""
         c, thread = tables.calls.c, ticket["thread_id"]
-        about_orders = c.call["name"].as_string().in_(ABOUT_ORDERS)
-        spoken = select(c.subject).where(c.thread_id == thread, about_orders)
+        # Which tool it was is read here: PostgreSQL opens no JSON in which a text holds a NUL.
+        spoken = select(c.call, c.subject).where(c.thread_id == thread)
         async with self.database.connect() as db:
             done = await rows.read(db, tables.actions.c.thread_id == thread)
-            orders = {record.subject for record in done if record.tool in ABOUT_ORDERS}
-            orders.update(await db.scalars(spoken))
+            calls = [(call["name"], subject) for call, subject in await db.execute(spoken)]
+        calls += [(record.tool, record.subject) for record in done]
         said = ("tool", "subject", "state", "receipt", "error")
         asked = ("ticket", "thread_id", "customer_id", "summary", "opened_at")
         return {
             **{name: ticket[name] for name in asked},
-            "orders": sorted(orders - {""}),
+            "orders": sorted({subject for tool, subject in calls if tool in ABOUT_ORDERS} - {""}),
             "done": [{name: record.values[name] for name in said} for record in done],
         }
 

@@ -17,11 +17,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Queue
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
 Run = dict[str, Any]
 Ingest = Callable[[list[Run], list[Run]], None]
 ROOM = 100e6  # bytes that a folder may hold
@@ -167,7 +166,7 @@ class Spool:
         make_room(self._folder)
 
 
-def _serve(queue: Queue[T], work: Callable[[T], None]) -> None:
+def _serve(queue: Queue[Any], work: Callable[[Any], None]) -> None:
     while True:
         item = queue.get()
         try:

@@ -50,9 +50,7 @@ class WriteTools:
     def awaits(self, record: Record) -> bool:
         """Whether more will be heard of what is done or asked for; the tool can look it up."""
         tool = self.by_name.get(record.tool)
-        if tool is None or tool.find is None or record.receipt is None:
-            return False
-        return tool.awaits(record.receipt)
+        return bool(tool and tool.find and record.receipt and tool.awaits(record.receipt))
 
     async def problem(self, write: Write) -> ToolError | None:
         """What the write would be refused with as things are."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,16 @@ async def test_the_same_asked_again_waits_in_the_same_place(database: Database) 
     again = await ledger.write_once(refunding("A", "120.00", call="2/1/c1"))
     assert (said(again), again.key) == ("awaiting_approval", key)
     assert len(await Approvals(ledger).waiting()) == 1
+
+
+async def test_a_request_whose_tool_is_gone_can_only_be_refused(database: Database) -> None:
+    ledger = ledger_of(database)
+    key = await _waiting(ledger)
+    staff = Approvals(replace(ledger, tools=replace(ledger.tools, by_name={})))
+    with pytest.raises(NotDecidable, match="can only be refused"):
+        await staff.decide(key, approve=True, by="sam")
+    assert [request.key for request in await staff.waiting()] == [key]
+    assert said(await staff.decide(key, approve=False, by="sam")) == "rejected"
 
 
 async def test_small_refunds_of_one_order_add_up_to_what_needs_an_approval(

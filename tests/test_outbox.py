@@ -11,11 +11,12 @@ import pytest
 from agent import tables
 from agent.outbox import Outbox, outbox_of
 from agent.settings import Settings
+from offline_model.conversation import Asked, Step
 from tests.commands import finish, here, refused, start
 from tests.ledgers import cancelling, refunding
 from tests.loopback import LoopbackServer, running
 from tests.offices import handed_over, on_ledger, overwrite, table, written
-from tests.responses_server import nobody_listens
+from tests.responses_server import nobody_listens, serving
 
 TOKEN = "desk-0f3c"
 Answer = Callable[["Post"], None]
@@ -104,6 +105,16 @@ def test_a_ticket_says_what_is_wanted_what_was_spoken_of_and_what_was_done() -> 
         "cancel_order": "failed",
         "escalate_to_human": "done",
     }
+    assert _delivered() == [True]
+
+
+def test_a_call_with_a_nul_among_its_arguments_keeps_no_ticket_back() -> None:
+    with serving() as server, help_desk(answering(201)) as desk:
+        wrong = (Asked("get_order", {"order_id": "A-17", "note": "\0"}),)
+        handed = (Asked("escalate_to_human", {"summary": "Wants a person."}),)
+        server.script(Step(wrong), Step(handed), Step(text="{}"))
+        here("ask", "Where is A-17? I want a person.", **server.variables(**desk.variables))
+    assert [posted["orders"] for _, posted in desk.posts] == [["A-17"]]
     assert _delivered() == [True]
 
 
