@@ -51,3 +51,8 @@ def test_what_langsmith_does_not_take_is_said(server: Ingest) -> None:
     server.answer = (500, {})
     refused = give(server, turn, "--score", "up")
     commands.refused(refused, "LangSmith did not take it", "try again", code=4)
+
+
+def test_a_turn_that_no_database_can_number_is_wrong_usage(server: Ingest) -> None:
+    done = server.run("feedback", "--thread", "t", "--turn", "9" * 20, "--score", "up")
+    commands.refused(done, "--turn")

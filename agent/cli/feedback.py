@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--thread", required=True, help="The conversation.")
-@click.option("--turn", type=click.IntRange(1), required=True, help="Which of its turns.")
+@click.option(
+    "--turn", type=click.IntRange(1, 2**31 - 1), required=True, help="Which of its turns."
+)
 @click.option("--score", type=click.Choice(["up", "down"]), required=True, help="How it was.")
 @words("--comment", "Why; only where SUPPORT_TRACE_CONTENT allows words.")
 def feedback(thread: str, turn: int, score: str, comment: str) -> int:
