@@ -60,11 +60,11 @@ class Account(TypedDict, total=False):
     trace_id: str
 
 
+@dataclass(frozen=True)
 class Journal:
     """The journal of all threads. Without a database nothing is kept."""
 
-    def __init__(self, database: Database | None) -> None:
-        self.database = database
+    database: Database | None
 
     def of(self, config: RunnableConfig) -> "ThreadJournal | UnkeptThread":
         """The part of the run's thread; a run without a thread leaves nothing behind."""
@@ -168,12 +168,11 @@ class ThreadJournal:
 
     async def results(self, turn: int, calls: Sequence[ToolCall]) -> Results:
         """What is kept of these calls of one turn, by `round/call_id`; the very same calls only."""
-        query = select(tables.calls).where(
-            tables.calls.c.thread_id == self.thread, tables.calls.c.turn == turn
-        )
+        c = tables.calls.c
+        query = select(c.call, c.result).where(c.thread_id == self.thread, c.turn == turn)
         async with self.database.connect() as db:
-            rows = (await db.execute(query)).mappings().all()
-        return {key_of(row["call"]): row["result"] for row in rows if row["call"] in calls}
+            kept = (await db.execute(query)).all()
+        return {key_of(call): result for call, result in kept if call in calls}
 
     async def earlier(self, turn: int, ids: Sequence[str]) -> dict[str, ToolResult]:
         """The newest result of each call id in the turns before this one, where it was ok."""

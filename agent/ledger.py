@@ -302,12 +302,10 @@ class Ledger:
 
 
 def _meant(write: Write, every: Sequence[Record]) -> Record | None:
-    """The record that a call speaks of: its own, the one after what it repeats, or the newest."""
-    if own := [record for record in every if record.is_of(write)]:
-        return own[-1]
-    if repeated := [record.generation for record in every if record.key == write.again]:
-        return next((r for r in every if r.generation == repeated[0] + 1), None)
-    return every[-1] if every else None
+    """The record that a call speaks of: its own, or the newest that is not what it repeats."""
+    own = [record for record in every if record.is_of(write)]
+    newest = own or [record for record in every[-1:] if record.key != write.again]
+    return newest[-1] if newest else None
 
 
 def _failure(kind: ErrorKind, message: str) -> dict[str, Any]:

@@ -114,6 +114,18 @@ async def test_again_on_purpose_is_done_once_more_for_each_receipt_named(
     assert len(await refunded(database)) == 2
 
 
+async def test_once_more_comes_to_an_end_where_others_failed_at_it_before(
+    database: Database,
+) -> None:
+    ledger = ledger_of(database)
+    first = await ledger.write_once(refunding("B", "45", call="1/1/c1"))
+    for turn in (2, 3, 4):
+        once_more = refunding("B", "45", call=f"{turn}/1/c1", again=first.key)
+        async with asyncio.timeout(60):
+            assert said(await ledger.write_once(once_more)) == "refused"
+    assert await refunded(database) == [("B", "45")]
+
+
 @pytest.mark.parametrize(
     ("write", "sentence"),
     [
