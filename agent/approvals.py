@@ -48,16 +48,14 @@ class Approvals:
         by: who decides. role: theirs, as authentication says; None where whoever holds the database
         decides, as on the command line. Raises NotDecidable.
         """
-        found = await self.ledger.record(key)
-        record = await self.ledger.settle(found) if found else None
-        if record is None:
-            raise NotDecidable("There is no such request. Nothing was done.")
-        if problem := _problem(record, by, role):
-            raise NotDecidable(f"{problem} Nothing was done.")
-        outcome = await (self._approve(record, by) if approve else self._refuse(record, by, reason))
-        if outcome is None:
-            raise NotDecidable("Somebody else has just decided it. Nothing was done by this.")
-        return outcome
+        while found := await self.ledger.record(key):
+            record = await self.ledger.settle(found)
+            if problem := _problem(record, by, role):
+                raise NotDecidable(f"{problem} Nothing was done.")
+            deciding = self._approve(record, by) if approve else self._refuse(record, by, reason)
+            if outcome := await deciding:
+                return outcome  # else it has changed meanwhile, or what stood in its way has
+        raise NotDecidable("There is no such request. Nothing was done.")
 
     async def _approve(self, record: Record, by: str) -> Outcome | None:
         try:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from agent.approvals import Approvals
 from agent.ledger import Ledger
 from agent.ledger_records import Outcome, Write
 from tests.ledgers import (
@@ -236,6 +237,17 @@ async def test_a_claim_that_lapsed_before_the_shop_was_asked_is_taken_over(
         await ledger._claim(refunding("A", "10", call="1/1/c1"), 0, None, "")
         assert said(await ledger.write_once(refunding("A", "10", call="2/1/c1"))) == "done"
     assert len(server.changes.made) == 1
+
+
+async def test_what_is_approved_is_done_once_what_stood_in_its_way_is_settled(
+    database: Database,
+) -> None:
+    async with ledger_on(database, lease=-1.5) as (ledger, server):
+        asked = await ledger.write_once(refunding("A", "110", call="1/1/c1"))
+        assert said(asked) == "awaiting_approval"
+        await ledger._claim(moving("A", AWAY, call="2/1/c1"), 0, None, "")  # and was killed
+        assert said(await Approvals(ledger).decide(asked.key, approve=True, by="sam")) == "done"
+    assert server.changes.made == [("# a", "refunds")]
 
 
 async def test_a_cancelled_turn_leaves_what_it_asked_for_to_be_looked_up(
