@@ -80,24 +80,17 @@ class UnkeptThread:
     async def begin_turn(self, customer: str, asked: Asked, turn: int, fence: str) -> int:
         return turn
 
-    async def end_turn(
-        self, turn: int, answer: Mapping[str, Any], account: Account | None = None
-    ) -> None: ...
+    async def _forget(self, *told: object) -> None: ...
 
-    async def note(self, turn: int, account: Account) -> None: ...
-
-    async def keep(self, turn: int, calls: Sequence[ToolCall], results: Results) -> None: ...
+    end_turn = note = keep = rewrite = _forget
 
     async def call(self, turn: int, key: str) -> Kept | None:
         return None
 
-    async def rewrite(self, turn: int, key: str, result: ToolResult) -> None: ...
-
-    async def results(self, turn: int, calls: Sequence[ToolCall]) -> Results:
+    async def results(self, turn: int, of: Sequence[object]) -> Results:
         return {}
 
-    async def earlier(self, turn: int, ids: Sequence[str]) -> dict[str, ToolResult]:
-        return {}
+    earlier = results
 
     async def named(self, turn: int) -> list[str]:
         return []

@@ -54,10 +54,9 @@ class WriteTools:
 
     async def problem(self, write: Write) -> ToolError | None:
         """What the write would be refused with as things are."""
-        if write.tool.check is None:
-            return None
         try:
-            await self._timed(write, write.tool.check(self._context(write), write.arguments))
+            if write.tool.check:
+                await self._timed(write, write.tool.check(self._context(write), write.arguments))
         except Exception as error:
             return problem_of(write.tool, error)
         return None
