@@ -61,6 +61,7 @@ def adapt(tool: BaseTool | Callable[..., Any]) -> Tool:
     base = tool if isinstance(tool, BaseTool) else langchain_tool(tool)
     function = convert_to_openai_tool(base)["function"]
     return Tool(
+        sentence="",
         name=base.name,
         description=function.get("description", ""),
         parameters=function.get("parameters", {"type": "object", "properties": {}}),

@@ -20,8 +20,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tools.shop.protocol import CustomerShop
 
-Effect = Literal["read", "write"]
-Card = Literal["always", "optional"]
 Arguments = Mapping[str, Any]
 
 
@@ -80,18 +78,54 @@ class Receipt(BaseModel):
         return self.state == "accepted"
 
 
-Check = Callable[[Context, Arguments], Awaitable[None]]
-Find = Callable[[Context, Arguments], Awaitable[Receipt | None]]
-Stands = Callable[[Context, Mapping[str, Any]], Awaitable[bool]]
-
-
 class InvalidArguments(Exception):
     """The model's arguments do not fit the tool's schema; the message says which and why."""
 
 
-@dataclass(frozen=True)
-class Tool:
-    """A tool as the graph runs it; see `tool` for what the fields mean."""
+@dataclass(frozen=True, kw_only=True)
+class Declaration:
+    """What a tool says of itself.
+
+    sentence: the English default card; other languages stand in `tools/locales/`.
+    effect: "write" for what changes something; it goes through the ledger and returns a `Receipt`.
+    subject: the parameter that says what a call is about (an order id). The result must carry a
+        field of the same name: an answer about anything else is refused as `wrong_subject`.
+    timeout: seconds; without it the deployment's setting counts.
+    limit: calls at once to the service behind it, in this process.
+    identity: for a write, the arguments that make two calls the same action; a reason is never one.
+        A write without a subject is about its conversation, which then counts as well.
+    check: for a write, a look before the customer is asked: raises what it would be refused with.
+    find: for a write to an outside service, its receipt by `ctx.key`; None where the service never
+        heard of the key. With it the write runs outside of any transaction.
+    outside: says so of a write that may lie in our own database or outside, as the shop does.
+    stands: for a write, whether the effect of a receipt is still there; without it, always. Where
+        it is gone, the same arguments are a new action.
+    question: for a write, what the customer is asked before it, in English: "Cancel {order_id}?"
+        names all that makes it this action; a decimal `amount` is shown with its `currency`.
+    required: fields of the result that every card must show.
+    card: "optional" when an ok result may go unmentioned in the answer; a failure never may.
+    cost: what one call costs, in US dollars.
+    """
+
+    sentence: str
+    effect: Literal["read", "write"] = "read"
+    subject: str = ""
+    timeout: float | None = None
+    limit: int | None = None
+    identity: tuple[str, ...] = ()
+    check: Callable[[Context, Arguments], Awaitable[None]] | None = None
+    find: Callable[[Context, Arguments], Awaitable[Receipt | None]] | None = None
+    outside: Callable[[Context], bool] | None = None
+    stands: Callable[[Context, Mapping[str, Any]], Awaitable[bool]] | None = None
+    question: str = ""
+    required: tuple[str, ...] = ()
+    card: Literal["always", "optional"] = "always"
+    cost: Decimal | int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool(Declaration):
+    """A tool as the graph runs it."""
 
     name: str
     description: str
@@ -100,20 +134,6 @@ class Tool:
     validate: Callable[[str], BaseModel | dict[str, Any]]
     run: Callable[[Context | None, Arguments, str], Awaitable[Any]]
     returns: type[BaseModel] | None = None
-    effect: Effect = "read"
-    subject: str = ""
-    timeout: float | None = None
-    limit: int | None = None
-    identity: tuple[str, ...] = ()
-    check: Check | None = None
-    find: Find | None = None
-    outside: Callable[[Context], bool] | None = None
-    stands: Stands | None = None
-    question: str = ""
-    required: tuple[str, ...] = ()
-    sentence: str = ""
-    card: Card = "always"
-    cost: Decimal | int | None = None
     needs_customer: bool = True
 
     @property
@@ -131,6 +151,25 @@ class Tool:
         return self.outside(ctx) if self.outside else self.find is not None
 
 
+class tool(Declaration):
+    """Declares a function as a tool. Raises BadDeclaration, at import, where the two disagree."""
+
+    def __call__(self, function: Callable[..., Awaitable[BaseModel]]) -> Tool:
+        arguments, returns = _models(function)
+        declared = Tool(
+            **vars(self),
+            name=function.__name__,
+            description=_description(function, self.required, returns),
+            parameters=_strict_schema(arguments),
+            strict=True,
+            validate=_validator(arguments),
+            run=_runner(function, returns),
+            returns=returns,
+        )
+        _check(declared, set(arguments.model_fields), set(returns.model_fields))
+        return declared
+
+
 _VERBATIM = "verbatim"
 Verbatim = Annotated[str, _VERBATIM]
 """A field that holds a text of the shop's own files: a card shows it word for word, alone, with its
@@ -145,11 +184,6 @@ class Translated(BaseModel):
         return self
 
 
-def card_fields(returns: type[BaseModel]) -> set[str]:
-    """The fields of a result that a card may name."""
-    return set(returns.model_fields)
-
-
 def is_verbatim(returns: type[BaseModel], field: str) -> bool:
     return _VERBATIM in returns.model_fields[field].metadata
 
@@ -157,79 +191,6 @@ def is_verbatim(returns: type[BaseModel], field: str) -> bool:
 def placeholders(template: str) -> set[str]:
     """The field names in a card's template. Raises ValueError when its braces do not match."""
     return {name for _, name, _, _ in Formatter().parse(template) if name is not None}
-
-
-def tool(
-    *,
-    effect: Effect = "read",
-    subject: str = "",
-    timeout: float | None = None,
-    limit: int | None = None,
-    identity: tuple[str, ...] = (),
-    check: Check | None = None,
-    find: Find | None = None,
-    outside: Callable[[Context], bool] | None = None,
-    stands: Stands | None = None,
-    question: str = "",
-    required: tuple[str, ...] = (),
-    sentence: str,
-    card: Card = "always",
-    cost: Decimal | int | None = None,
-) -> Callable[[Callable[..., Awaitable[BaseModel]]], Tool]:
-    """Declare a tool.
-
-    effect: "write" for what changes something; it goes through the ledger and returns a `Receipt`.
-    subject: the parameter that says what a call is about (an order id). The result must carry a
-        field of the same name: an answer about anything else is refused as `wrong_subject`.
-    timeout: seconds; without it the deployment's setting counts.
-    limit: calls at once to the service behind it, in this process.
-    identity: for a write, the arguments that make two calls the same action; a reason is never one.
-        A write without a subject is about its conversation, which then counts as well.
-    check: for a write, a look before the customer is asked: raises what it would be refused with.
-    find: for a write to an outside service, its receipt by `ctx.key`; None where the service never
-        heard of the key. With it the write runs outside of any transaction.
-    outside: says so of a write that may lie in our own database or outside, as the shop does.
-    stands: for a write, whether the effect of a receipt is still there; without it, always. Where
-        it is gone, the same arguments are a new action.
-    question: for a write, what the customer is asked before it, in English: "Cancel {order_id}?"
-        names all that makes it this action; a decimal `amount` is shown with its `currency`.
-    required: fields of the result that every card must show.
-    sentence: the English default card; other languages stand in `tools/locales/`.
-    card: "optional" when an ok result may go unmentioned in the answer; a failure never may.
-    cost: what one call costs, in US dollars.
-
-    Raises BadDeclaration at import when the declaration contradicts the function.
-    """
-
-    def declare(function: Callable[..., Awaitable[BaseModel]]) -> Tool:
-        arguments, returns = _models(function)
-        declared = Tool(
-            name=function.__name__,
-            description=_description(function, required, returns),
-            parameters=_strict_schema(arguments),
-            strict=True,
-            validate=_validator(arguments),
-            run=_runner(function, returns),
-            returns=returns,
-            effect=effect,
-            subject=subject,
-            timeout=timeout,
-            limit=limit,
-            identity=identity,
-            check=check,
-            find=find,
-            outside=outside,
-            stands=stands,
-            question=question,
-            required=required,
-            sentence=sentence,
-            card=card,
-            cost=cost,
-        )
-        _check(declared, set(arguments.model_fields))
-        return declared
-
-    return declare
 
 
 def _models(function: Callable[..., Any]) -> tuple[type[BaseModel], type[BaseModel]]:
@@ -252,16 +213,12 @@ def _models(function: Callable[..., Any]) -> tuple[type[BaseModel], type[BaseMod
 def _description(
     function: Callable[..., Any], required: tuple[str, ...], returns: type[BaseModel]
 ) -> str:
-    named = card_fields(returns) - set(required)
-    optional = [name for name in returns.model_fields if name in named]
+    optional = [name for name in returns.model_fields if name not in required]
+    braced = [", ".join(map("{{{}}}".format, names)) or "none" for names in (required, optional)]
     return (
         f"{inspect.cleandoc(function.__doc__ or '')}\n\n"
-        f"Card placeholders: required {_braced(required)}; optional {_braced(optional)}."
+        f"Card placeholders: required {braced[0]}; optional {braced[1]}."
     )
-
-
-def _braced(names: tuple[str, ...] | list[str]) -> str:
-    return ", ".join(f"{{{name}}}" for name in names) or "none"
 
 
 def _strict_schema(arguments: type[BaseModel]) -> dict[str, Any]:
@@ -307,19 +264,17 @@ def _runner(
     return run
 
 
-def _check(tool: Tool, parameters: set[str]) -> None:
-    assert tool.returns is not None
-    fields = set(tool.returns.model_fields)
-    named = {tool.subject} if tool.subject else set()
+def _check(tool: Tool, parameters: set[str], fields: set[str]) -> None:
+    subject = {tool.subject} - {""}
     wrong = {
-        "subject is no parameter": named - parameters,
-        "subject is no field of the result": named - fields,
+        "subject is no parameter": subject - parameters,
+        "subject is no field of the result": subject - fields,
         "identity is no parameter": set(tool.identity) - parameters,
         "required is no field of the result": set(tool.required) - fields,
         "placeholder is no field of the result": placeholders(tool.sentence) - fields,
         "required is missing in the sentence": set(tool.required) - placeholders(tool.sentence),
         "cost is no Decimal or int from 0 on": set() if _is_cost(tool.cost) else {str(tool.cost)},
-        **_wrong_write(tool, named, parameters),
+        **(_wrong_write(tool, subject, parameters) if tool.writes else _wrong_read(tool)),
     }
     if problems := [f"{what}: {sorted(names)}" for what, names in wrong.items() if names]:
         raise BadDeclaration(f"@tool {tool.name}: {'; '.join(problems)}")
@@ -332,19 +287,20 @@ def _is_cost(cost: object) -> bool:
     return cost is None or (type(cost) is int and cost >= 0)
 
 
-def _wrong_write(tool: Tool, named: set[str], parameters: set[str]) -> dict[str, set[str]]:
+def _wrong_read(tool: Tool) -> dict[str, set[str]]:
+    only = ("identity", "check", "find", "question")
+    return {"only a write has": {name for name in only if getattr(tool, name)}}
+
+
+def _wrong_write(tool: Tool, subject: set[str], parameters: set[str]) -> dict[str, set[str]]:
     assert tool.returns is not None
-    if tool.effect == "read":
-        only = ("identity", "check", "find", "question")
-        return {"only a write has": {name for name in only if getattr(tool, name)}}
-    asked = placeholders(tool.question)
     receipt = set() if issubclass(tool.returns, Receipt) else {tool.returns.__name__}
     return {
-        "subject is missing in identity": named - set(tool.identity),
+        "subject is missing in identity": subject - set(tool.identity),
         "a write must return a Receipt": receipt,
         "outside needs": {"find"} if tool.outside and not tool.find else set(),
         "a write needs": set() if tool.question else {"question"},
-        "question asks for no parameter": asked - parameters,
+        "question asks for no parameter": placeholders(tool.question) - parameters,
         "identity is missing in the question": question_lacks(tool, tool.question),
     }
 

@@ -27,7 +27,7 @@ from agent.answer.words import FreeWords
 from agent.calls import Failure, ToolCall, ToolError, ToolResult
 from agent.state import Results
 from tools.locales import DEFAULT, Locale, clean, has_file, locale, plainly
-from tools.tool import Tool, Translated, card_fields, is_verbatim
+from tools.tool import Tool, Translated, is_verbatim
 
 LIMIT = 1000  # characters of one card's text, and of the words before and after the cards
 # What was meant for a program, not for the customer.
@@ -235,7 +235,7 @@ class _Binder:
         return (
             bool(fields)
             and len(template) <= LIMIT
-            and set(tool.required) <= fields <= card_fields(tool.returns)
+            and set(tool.required) <= fields <= tool.returns.model_fields.keys()
             and not {"{", "}"} & set(literal)
             and not (literal.strip() and any(is_verbatim(tool.returns, name) for name in fields))
             and card_allows(template, own, about, self.speech)

@@ -5,7 +5,7 @@ from typing import Any
 
 from agent.answer.render import fields_in
 from tools.locales import available, locale
-from tools.tool import BadDeclaration, Tool, card_fields, question_lacks
+from tools.tool import BadDeclaration, Tool, question_lacks
 
 OF_FAILURES = {"error", "write_error"}
 
@@ -31,7 +31,7 @@ def _of(tool: Tool) -> Iterator[tuple[str, set[str], set[str]]]:
     yield "what", {"subject"} if tool.subject else set(), set()
     yield "questions", set(tool.parameters["properties"]), set()
     if tool.returns is not None:
-        yield "cards", card_fields(tool.returns), {tool.subject} & set(tool.required)
+        yield "cards", set(tool.returns.model_fields), {tool.subject} & set(tool.required)
 
 
 def _check(
