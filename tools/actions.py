@@ -5,9 +5,9 @@ is no second refund.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
@@ -15,9 +15,10 @@ from tools.failures import Refused
 from tools.ids import OrderId
 from tools.shop import rules
 from tools.shop.models import Order
-from tools.shop.protocol import Attempt, WriteState
+from tools.shop.protocol import Attempt
 from tools.tool import Arguments, Context, Receipt, tool
 
+_Receipt = TypeVar("_Receipt", bound=Receipt)
 _DECIMAL = re.compile(r"[0-9]{1,14}(\.[0-9]{1,4})?")
 
 
@@ -51,10 +52,7 @@ Currency = Annotated[
     WithJsonSchema({"type": "string", "description": "the ISO 4217 code, such as EUR"}),
 ]
 Words = Annotated[
-    str,
-    AfterValidator(_line),
-    Field(max_length=1000),
-    WithJsonSchema({"type": "string"}),
+    str, AfterValidator(_line), Field(max_length=1000), WithJsonSchema({"type": "string"})
 ]
 
 
@@ -85,10 +83,6 @@ class HandedOver(Receipt):
         return self.status == "with_person"
 
 
-def _attempt(ctx: Context) -> Attempt:
-    return Attempt(ctx.key, ctx.db)
-
-
 def _at_a_shop_outside(ctx: Context) -> bool:
     return ctx.shop.outside
 
@@ -98,17 +92,18 @@ async def _order(ctx: Context, arguments: Mapping[str, Any]) -> Order:
     return await ctx.shop.order(str(arguments["order_id"]))
 
 
-async def _found(ctx: Context, arguments: Arguments) -> WriteState | None:
-    return await ctx.shop.find(str(arguments["order_id"]), _attempt(ctx))
+def _asking_for(
+    receipt: type[_Receipt],
+) -> Callable[[Context, Arguments], Awaitable[_Receipt | None]]:
+    async def find(ctx: Context, arguments: Arguments) -> _Receipt | None:
+        state = await ctx.shop.find(str(arguments["order_id"]), Attempt(ctx.key, ctx.db))
+        return receipt.model_validate({**arguments, "state": state}) if state else None
+
+    return find
 
 
 async def _may_cancel(ctx: Context, arguments: Arguments) -> None:
     rules.may_cancel(await _order(ctx, arguments))
-
-
-async def _find_cancellation(ctx: Context, arguments: Arguments) -> Cancellation | None:
-    state = await _found(ctx, arguments)
-    return Cancellation(state=state, order_id=arguments["order_id"]) if state else None
 
 
 async def _is_cancelled(ctx: Context, receipt: Mapping[str, Any]) -> bool:
@@ -121,7 +116,7 @@ async def _is_cancelled(ctx: Context, receipt: Mapping[str, Any]) -> bool:
     limit=16,
     identity=("order_id",),
     check=_may_cancel,
-    find=_find_cancellation,
+    find=_asking_for(Cancellation),
     outside=_at_a_shop_outside,
     stands=_is_cancelled,
     question="Cancel order {order_id}?",
@@ -130,18 +125,12 @@ async def _is_cancelled(ctx: Context, receipt: Mapping[str, Any]) -> bool:
 )
 async def cancel_order(ctx: Context, order_id: OrderId, reason: Words) -> Cancellation:
     """Cancels one order of the customer as a whole. Only before it is shipped."""
-    state = await ctx.shop.cancel(order_id, reason, _attempt(ctx))
+    state = await ctx.shop.cancel(order_id, reason, Attempt(ctx.key, ctx.db))
     return Cancellation(state=state, order_id=order_id)
 
 
 async def _may_change_address(ctx: Context, arguments: Arguments) -> None:
     rules.may_change_address(await _order(ctx, arguments))
-
-
-async def _find_address_change(ctx: Context, arguments: Arguments) -> AddressChange | None:
-    state = await _found(ctx, arguments)
-    about = {name: arguments[name] for name in ("order_id", "address")}
-    return AddressChange(state=state, **about) if state else None
 
 
 async def _is_sent_there(ctx: Context, receipt: Mapping[str, Any]) -> bool:
@@ -154,7 +143,7 @@ async def _is_sent_there(ctx: Context, receipt: Mapping[str, Any]) -> bool:
     limit=16,
     identity=("order_id", "address"),
     check=_may_change_address,
-    find=_find_address_change,
+    find=_asking_for(AddressChange),
     outside=_at_a_shop_outside,
     stands=_is_sent_there,
     question="Deliver order {order_id} to {address}?",
@@ -163,18 +152,12 @@ async def _is_sent_there(ctx: Context, receipt: Mapping[str, Any]) -> bool:
 )
 async def change_address(ctx: Context, order_id: OrderId, address: Words) -> AddressChange:
     """Changes where one order is delivered. The whole address. Only before it is shipped."""
-    state = await ctx.shop.change_address(order_id, address, _attempt(ctx))
+    state = await ctx.shop.change_address(order_id, address, Attempt(ctx.key, ctx.db))
     return AddressChange(state=state, order_id=order_id, address=address)
 
 
 async def _may_refund(ctx: Context, arguments: Arguments) -> None:
     rules.may_refund(await _order(ctx, arguments), arguments["amount"], arguments["currency"])
-
-
-async def _find_refund(ctx: Context, arguments: Arguments) -> Refund | None:
-    state = await _found(ctx, arguments)
-    about = {name: arguments[name] for name in ("order_id", "amount", "currency")}
-    return Refund(state=state, **about) if state else None
 
 
 @tool(
@@ -183,7 +166,7 @@ async def _find_refund(ctx: Context, arguments: Arguments) -> Refund | None:
     limit=16,
     identity=("order_id", "amount", "currency"),
     check=_may_refund,
-    find=_find_refund,
+    find=_asking_for(Refund),
     outside=_at_a_shop_outside,
     question="Refund {amount} for order {order_id}?",
     required=("order_id", "amount", "state"),
@@ -193,7 +176,8 @@ async def request_refund(
     ctx: Context, order_id: OrderId, amount: Amount, currency: Currency, reason: Words
 ) -> Refund:
     """Refunds an amount of one order, in the order's currency, up to what was paid for it."""
-    state = await ctx.shop.refund(order_id, amount, currency, reason, _attempt(ctx))
+    attempt = Attempt(ctx.key, ctx.db)
+    state = await ctx.shop.refund(order_id, amount, currency, reason, attempt)
     return Refund(state=state, order_id=order_id, amount=amount, currency=currency)
 
 
@@ -211,14 +195,10 @@ async def _find_handover(ctx: Context, arguments: Arguments) -> HandedOver | Non
     return HandedOver(state="done", ticket=ticket, status="given_back", note=note)
 
 
-def _never_outside(ctx: Context) -> bool:
-    return False
-
-
 @tool(
     effect="write",
     find=_find_handover,
-    outside=_never_outside,
+    outside=lambda ctx: False,
     stands=_is_with_a_person,
     question="Hand this conversation to a member of our staff?",
     required=("ticket",),

@@ -7,12 +7,12 @@ card and an entry of a list read stands in `tools/locales`, for each language.
 from collections import defaultdict
 from datetime import date
 from decimal import Decimal
-from typing import Annotated, Self
+from typing import Annotated
 
 from pydantic import BaseModel, Field
 
 from tools.ids import OrderId
-from tools.shop.models import Item, Order, OrderStatus, Parcel
+from tools.shop.models import Order, OrderStatus
 from tools.tool import Context, tool
 
 
@@ -23,32 +23,31 @@ class ItemView(BaseModel):
     price: Decimal
     currency: str
 
-    @classmethod
-    def of(cls, item: Item, currency: str) -> Self:
-        return cls(**item.model_dump(), currency=currency)
 
-
-class OrderView(BaseModel):
+class OrderLine(BaseModel, from_attributes=True):
     order_id: str
     status: OrderStatus
     placed_on: date
     total: Decimal
     currency: str
+
+
+class OrderList(BaseModel):
+    orders: list[OrderLine]
+
+
+class OrderView(OrderLine):
     items: list[ItemView]
     address: str
     note: str
     refunded: Decimal
 
 
-class ParcelView(BaseModel):
+class ParcelView(BaseModel, from_attributes=True):
     carrier: str
     tracking_number: str
     promised_date: date
     days: int
-
-    @classmethod
-    def of(cls, parcel: Parcel) -> Self:
-        return cls.model_validate(parcel.model_dump(include=set(cls.model_fields)))
 
 
 class DeliveryView(BaseModel):
@@ -59,22 +58,6 @@ class DeliveryView(BaseModel):
     promised_date: date | None
     days: int | None
     parcels: list[ParcelView]
-
-
-class OrderLine(BaseModel):
-    order_id: str
-    status: OrderStatus
-    placed_on: date
-    total: Decimal
-    currency: str
-
-    @classmethod
-    def of(cls, order: Order) -> Self:
-        return cls.model_validate(order.model_dump(include=set(cls.model_fields)))
-
-
-class OrderList(BaseModel):
-    orders: list[OrderLine]
 
 
 class Total(BaseModel):
@@ -102,9 +85,8 @@ class Comparison(BaseModel):
 async def get_order(ctx: Context, order_id: OrderId) -> OrderView:
     """One order of the customer: status, date, total, items, address, note. Not its delivery."""
     order = await ctx.shop.order(order_id)
-    items = [ItemView.of(item, order.currency) for item in order.items]
-    fields = order.model_dump(exclude={"customer_id", "items"})
-    return OrderView(**fields, items=items)
+    items = [{**dict(item), "currency": order.currency} for item in order.items]
+    return OrderView.model_validate({**dict(order), "items": items})
 
 
 @tool(
@@ -116,13 +98,13 @@ async def get_order(ctx: Context, order_id: OrderId) -> OrderView:
 async def get_delivery(ctx: Context, order_id: OrderId) -> DeliveryView:
     """The delivery of one order: parcels with carrier, tracking number, promised date, days."""
     order = await ctx.shop.order(order_id)
-    parcels = [ParcelView.of(parcel) for parcel in await ctx.shop.parcels(order)]
+    parcels = await ctx.shop.parcels(order)
     return DeliveryView(
         order_id=order.order_id,
         status=order.status,
         promised_date=max((parcel.promised_date for parcel in parcels), default=None),
         days=max((parcel.days for parcel in parcels), default=None),
-        parcels=parcels,
+        parcels=[ParcelView.model_validate(parcel) for parcel in parcels],
     )
 
 
@@ -134,7 +116,7 @@ async def get_delivery(ctx: Context, order_id: OrderId) -> DeliveryView:
 )
 async def list_orders(ctx: Context) -> OrderList:
     """All orders of the customer, oldest first, with status, date and total."""
-    return OrderList(orders=[OrderLine.of(order) for order in await ctx.shop.orders()])
+    return OrderList.model_validate({"orders": await ctx.shop.orders()})
 
 
 @tool(

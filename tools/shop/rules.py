@@ -16,14 +16,11 @@ STILL_HERE: frozenset[OrderStatus] = frozenset({"pending", "confirmed", "packed"
 
 
 def may_cancel(order: Order) -> None:
-    if order.status not in STILL_HERE:
-        raise Refused(f"Order {order.order_id} is {_said(order)}, so it cannot be cancelled.")
+    _must_be_here(order, "it cannot be cancelled")
 
 
 def may_change_address(order: Order) -> None:
-    if order.status not in STILL_HERE:
-        is_said = f"Order {order.order_id} is {_said(order)}"
-        raise Refused(f"{is_said}, so its address cannot be changed.")
+    _must_be_here(order, "its address cannot be changed")
 
 
 def may_refund(order: Order, amount: Decimal, currency: str) -> None:
@@ -33,15 +30,13 @@ def may_refund(order: Order, amount: Decimal, currency: str) -> None:
     if currency != order.currency:
         paid = f"Order {order.order_id} was paid in {order.currency}"
         raise Refused(f"{paid}, so it cannot be refunded in {currency}.")
-    if _decimals(amount) > get_currency_precision(currency):
+    if amount != round(amount, get_currency_precision(currency)):
         raise Refused(f"{amount:f} {currency} is no amount that can be paid out.")
     if amount > (left := order.total - order.refunded):
         raise Refused(f"No more than {left:f} {currency} of order {order.order_id} is refundable.")
 
 
-def _said(order: Order) -> str:
-    return order.status.replace("_", " ")
-
-
-def _decimals(amount: Decimal) -> int:
-    return max(0, -int(amount.normalize().as_tuple().exponent))
+def _must_be_here(order: Order, otherwise: str) -> None:
+    if order.status not in STILL_HERE:
+        status = order.status.replace("_", " ")
+        raise Refused(f"Order {order.order_id} is {status}, so {otherwise}.")

@@ -56,8 +56,8 @@ class SqlShop:
     async def refund(
         self, order: Order, amount: Decimal, currency: str, reason: str, attempt: Attempt
     ) -> WriteState:
-        db = _transaction(attempt)
-        rules.may_refund(await _held(db, order), amount, currency)
+        db, held = await _hold(order, attempt)
+        rules.may_refund(held, amount, currency)
         row = {"key": attempt.key, "order_id": order.order_id, "at": datetime.now(UTC).isoformat()}
         sums = {"amount": amount, "currency": currency, "reason": reason}
         await db.execute(insert(refunds).values(row | sums))
@@ -78,32 +78,27 @@ class SqlShop:
 async def _change(
     order: Order, attempt: Attempt, rule: Callable[[Order], None], **values: str
 ) -> WriteState:
-    db = _transaction(attempt)
-    rule(await _held(db, order))
+    db, held = await _hold(order, attempt)
+    rule(held)
     await db.execute(update(orders).where(orders.c.order_id == order.order_id).values(values))
     return "done"
 
 
-def _transaction(attempt: Attempt) -> AsyncConnection:
-    if attempt.db is None:
+async def _hold(order: Order, attempt: Attempt) -> tuple[AsyncConnection, Order]:
+    """The transaction, and the order as it is in there; nobody else changes it until it ends."""
+    if (db := attempt.db) is None:
         raise RuntimeError("The shop in the database is changed within a transaction.")
-    return attempt.db
-
-
-async def _held(db: AsyncConnection, order: Order) -> Order:
-    """The order as it is in this transaction, which nobody else changes until it ends."""
     this = orders.c.order_id == order.order_id
     await db.execute(select(orders.c.order_id).where(this).with_for_update())
     found = _orders_in(list((await db.execute(_select_orders(this))).mappings()))
     if not found or found[0].customer_id != order.customer_id:
         raise OrderNotFound(order.order_id)
-    return found[0]
+    return db, found[0]
 
 
 def _select_orders(condition: ColumnElement[bool]) -> Select[Any]:
-    parts = [c.label(f"{c.table.name}_{c.name}") for t in (order_items, refunds) for c in t.c]
     return (
-        select(orders, *parts)
+        select(orders, order_items, refunds)
         .outerjoin(order_items)
         .outerjoin(refunds, refunds.c.order_id == orders.c.order_id)
         .where(condition)
@@ -112,18 +107,18 @@ def _select_orders(condition: ColumnElement[bool]) -> Select[Any]:
 
 
 def _orders_in(rows: list[RowMapping]) -> list[Order]:
-    by_order = groupby(rows, key=lambda row: row["order_id"])
+    by_order = groupby(rows, key=lambda row: row[orders.c.order_id])
     return [_order(list(of_order)) for _, of_order in by_order]
 
 
 def _order(rows: list[RowMapping]) -> Order:
     """Each item stands beside each refund, so both are told apart by their keys."""
-    names = Item.model_fields
     items = {
-        row["order_items_position"]: {name: row[f"order_items_{name}"] for name in names}
+        row[order_items.c.position]: {name: row[order_items.c[name]] for name in Item.model_fields}
         for row in rows
-        if row["order_items_order_id"]
+        if row[order_items.c.position] is not None
     }
-    sums = {row["refunds_key"]: row["refunds_amount"] for row in rows if row["refunds_key"]}
+    sums = {row[refunds.c.key]: row[refunds.c.amount] for row in rows if row[refunds.c.key]}
+    fields = {column.name: rows[0][column] for column in orders.c}
     refunded = sum(sums.values(), Decimal(0))
-    return Order.model_validate({**rows[0], "items": list(items.values()), "refunded": refunded})
+    return Order.model_validate({**fields, "items": list(items.values()), "refunded": refunded})
