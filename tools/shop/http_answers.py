@@ -1,6 +1,7 @@
 """What the answers of the HTTP shop's API mean: its names, amounts, days and statuses, in ours.
 
-Each model names the fields that are read; whatever else the API sends is passed over. A field that
+Each model names the fields that are read, as an `alias` where the API has another name for what we
+have too; whatever else the API sends is passed over. A field that
 is missing or of another type is a ServiceError, and so is a status that `STATUSES` does not know: a
 guess would be told to the customer as a fact.
 """
@@ -9,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from tools.failures import Refused, ServiceError, WrongSubject
 from tools.ids import OrderId
@@ -55,7 +56,7 @@ def _understood() -> Iterator[None]:
 
 @_understood()
 def customer_in(body: bytes) -> Customer:
-    return CustomerAnswer.model_validate_json(body).ours()
+    return CustomerAnswer.model_validate_json(body)
 
 
 @_understood()
@@ -67,7 +68,7 @@ def orders_in(body: bytes) -> tuple[list["NumberedOrder"], str | None]:
 
 @_understood()
 def parcels_in(body: bytes) -> list[Parcel]:
-    return [parcel.ours() for parcel in ShipmentsAnswer.model_validate_json(body).shipments]
+    return [*ShipmentsAnswer.model_validate_json(body).shipments]
 
 
 @_understood()
@@ -95,22 +96,25 @@ class NumberedOrder(Order):
     internal_id: str = Field(exclude=True, repr=False)
 
 
-class Answer(BaseModel):
+class Answer(BaseModel, strict=True):
     """A JSON object of the API, read strictly: `"2"` is no number."""
 
-    model_config = ConfigDict(strict=True)
+
+def _day(time: object) -> date:
+    if not isinstance(time, str):
+        raise ValueError("a time is text")
+    return datetime.fromisoformat(time).date()
 
 
-class CustomerAnswer(Answer):
-    id: str
-    full_name: str
+Day = Annotated[date, BeforeValidator(_day)]
+"""The day as the shop wrote it, at the shop's own offset: in UTC it may be the next one."""
+
+
+class CustomerAnswer(Customer, Answer):
+    customer_id: str = Field(alias="id")
+    name: str = Field(alias="full_name")
     email: str
-    language: str
-
-    def ours(self) -> Customer:
-        return Customer(
-            customer_id=self.id, name=self.full_name, email=self.email, locale=self.language
-        )
+    locale: str = Field(alias="language")
 
 
 class Money(Answer):
@@ -161,7 +165,7 @@ class OrderAnswer(Answer):
     number: str
     customer_id: str
     state: str
-    created_at: str
+    created_at: Day
     total: Money
     refunded: Money | None = None
     lines: list[Line]
@@ -176,7 +180,7 @@ class OrderAnswer(Answer):
                 "order_id": self.number,
                 "customer_id": self.customer_id,
                 "status": STATUSES.get(self.state),
-                "placed_on": _day(self.created_at),
+                "placed_on": self.created_at,
                 "total": self.total.in_currency(currency),
                 "refunded": self.refunded.in_currency(currency) if self.refunded else Decimal(0),
                 "currency": currency,
@@ -194,29 +198,13 @@ class OrdersAnswer(Answer):
     next: str | None
 
 
-class Shipment(Answer):
-    id: str
-    order_number: str
-    carrier: str
-    tracking_code: str
-    due_at: str
-    transit_days: int
-
-    def ours(self) -> Parcel:
-        return Parcel(
-            parcel_id=self.id,
-            order_id=self.order_number,
-            carrier=self.carrier,
-            tracking_number=self.tracking_code,
-            promised_date=_day(self.due_at),
-            days=self.transit_days,
-        )
+class Shipment(Parcel, Answer):
+    parcel_id: str = Field(alias="id")
+    order_id: OrderId = Field(alias="order_number")
+    tracking_number: str = Field(alias="tracking_code")
+    promised_date: Day = Field(alias="due_at")
+    days: int = Field(alias="transit_days")
 
 
 class ShipmentsAnswer(Answer):
     shipments: list[Shipment]
-
-
-def _day(time: str) -> date:
-    """The day as the shop wrote it, at the shop's own offset: in UTC it may be the next one."""
-    return datetime.fromisoformat(time).date()
