@@ -120,21 +120,33 @@ class HttpShop:
 
     async def _get(self, path: str, **query: str) -> bytes | None:
         """The body of the answer; None where the API says 404."""
+        request = self._client().build_request("GET", path, params=query)
         try:
-            response = await _send(self._client(), path, query)
+            return await _send(self._client(), request, [])
         except httpx2.HTTPError as error:
-            status = _status(error)
-            log.warning("the shop's API failed: %s", status or type(error).__name__)
-            raise ServiceError(_sentence(error, status)) from None
-        return None if response.status_code == 404 else response.content
+            if _status(error) == 404:
+                return None
+            raise ServiceError(_failure(error)) from None
 
     async def _change(
         self, method: str, order: Order, what: str, attempt: Attempt, **content: Any
     ) -> WriteState:
+        """Raises Refused, NotDone where no attempt can have arrived, else ServiceError."""
+        key = {"idempotency-key": attempt.key}
         request = self._client().build_request(
-            method, _path(order, what), json=content, headers={"idempotency-key": attempt.key}
+            method, _path(order, what), json=content, headers=key
         )
-        return operation_in(await _send_change(self._client(), request), order.order_id)
+        failed: list[httpx2.HTTPError] = []
+        try:
+            body = await _send(self._client(), request, failed)
+        except httpx2.HTTPError as error:
+            sentence = _failure(error)
+            if not all(_did_nothing(each) for each in failed):
+                raise ServiceError(sentence) from None
+            if isinstance(error, httpx2.HTTPStatusError) and _status(error) == 409:
+                raise Refused(refusal_in(error.response.content)) from None
+            raise NotDone(sentence) from None
+        return operation_in(body, order.order_id)
 
     def _client(self) -> httpx2.AsyncClient:
         """The client of the running event loop, to which its connections are bound."""
@@ -142,11 +154,13 @@ class HttpShop:
         if loop not in self._clients:
             for closed in [each for each in list(self._clients) if each.is_closed()]:
                 self._clients.pop(closed, None)
-            access = (
-                {"authorization": f"Bearer {self.token.get_secret_value()}"} if self.token else {}
-            )
+            token = self.token and f"Bearer {self.token.get_secret_value()}"
             self._clients[loop] = httpx2.AsyncClient(
-                base_url=self.url, headers=access, timeout=TIMEOUT, limits=LIMITS, verify=self._tls
+                base_url=self.url,
+                headers={"authorization": token} if token else {},
+                timeout=TIMEOUT,
+                limits=LIMITS,
+                verify=self._tls,
             )
         return self._clients[loop]
 
@@ -172,42 +186,21 @@ def _may_pass(error: BaseException) -> bool:
     return isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError)
 
 
-_patiently = tenacity.retry(
+@tenacity.retry(
     retry=tenacity.retry_if_exception(_may_pass),
     wait=tenacity.wait_exception(_asked_pause) + tenacity.wait_random_exponential(0.1, max=1),
     stop=tenacity.stop_after_attempt(ATTEMPTS),
     reraise=True,
 )
-
-
-@_patiently
-async def _send(client: httpx2.AsyncClient, path: str, query: dict[str, str]) -> httpx2.Response:
-    response = await client.get(path, params=query)
-    return response if response.status_code == 404 else response.raise_for_status()
-
-
-async def _send_change(client: httpx2.AsyncClient, request: httpx2.Request) -> bytes:
-    """Raises Refused, NotDone where no attempt can have arrived, else ServiceError."""
-    errors: list[httpx2.HTTPError] = []
-
-    @_patiently
-    async def send() -> httpx2.Response:
-        try:
-            return (await client.send(request)).raise_for_status()
-        except httpx2.HTTPError as error:
-            errors.append(error)
-            raise
-
+async def _send(
+    client: httpx2.AsyncClient, request: httpx2.Request, failed: list[httpx2.HTTPError]
+) -> bytes:
+    """The body of the answer, patiently; `failed` gets what was wrong with each attempt."""
     try:
-        return (await send()).content
+        return (await client.send(request)).raise_for_status().content
     except httpx2.HTTPError as error:
-        status = _status(error)
-        log.warning("the shop's API failed: %s", status or type(error).__name__)
-        if not all(_did_nothing(each) for each in errors):
-            raise ServiceError(_sentence(error, status)) from None
-        if isinstance(error, httpx2.HTTPStatusError) and status == 409:
-            raise Refused(refusal_in(error.response.content)) from None
-        raise NotDone(_sentence(error, status)) from None
+        failed.append(error)
+        raise
 
 
 def _did_nothing(error: httpx2.HTTPError) -> bool:
@@ -225,8 +218,10 @@ def _status(error: BaseException) -> int:
     return error.response.status_code if isinstance(error, httpx2.HTTPStatusError) else 0
 
 
-def _sentence(error: httpx2.HTTPError, status: int) -> str:
+def _failure(error: httpx2.HTTPError) -> str:
     """What the model and the customer may read of it: no address, no value, no token."""
+    status = _status(error)
+    log.warning("the shop's API failed: %s", status or type(error).__name__)
     if status == 429:
         return "The shop is busy."
     if status in (401, 403):
