@@ -149,10 +149,9 @@ class Database:
 
     async def close(self) -> None:
         """Closes what the running event loop has open. The next use opens it again."""
-        here = self._loops.pop(asyncio.get_running_loop(), None)
-        if here is not None and here.group is not None:
-            await here.group.close()
-        if here is not None:
+        if here := self._loops.pop(asyncio.get_running_loop(), None):
+            if here.group is not None:
+                await here.group.close()
             await here.engine.dispose()
 
     @property

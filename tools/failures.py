@@ -33,8 +33,6 @@ class Refused(ToolFailure):
 class ServiceError(ToolFailure):
     """The service behind the tool failed; nothing is known about the thing asked for."""
 
-    kind = "service_error"
-
 
 class NotDone(ServiceError):
     """A write that certainly did not reach its service. Any other ServiceError of a write leaves

@@ -48,7 +48,7 @@ def _character(c: str) -> str:
     if form in ("<wide>", "<narrow>"):
         c = chr(int(plain, 16))
     category = unicodedata.category(c)
-    if c.isspace() or category == "Cf" or _is_variation_selector(c):
+    if c.isspace() or category == "Cf" or "VARIATION SELECTOR" in unicodedata.name(c, ""):
         return ""
     if category == "Pd" or c == "\N{MINUS SIGN}":
         return "-"
@@ -56,7 +56,3 @@ def _character(c: str) -> str:
         return str(unicodedata.decimal(c))
     # "ı", "ſ" and "ß" have capitals that belong to other letters.
     return c.upper() if c.upper().lower() == c else c
-
-
-def _is_variation_selector(c: str) -> bool:
-    return "VARIATION SELECTOR" in unicodedata.name(c, "")

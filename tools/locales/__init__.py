@@ -127,16 +127,14 @@ def guess(text: str) -> str | None:
 
 def _score(plain: str, words: set[str], language: str) -> int:
     own, letters, never = _signs(language)
-    if not never.isdisjoint(plain):
-        return 0
-    return len(words & own) + (len(letters.findall(plain)) if letters else 0)
+    return 0 if never & set(plain) else len(words & own) + len(letters.findall(plain))
 
 
 @cache
-def _signs(language: str) -> tuple[set[str], re.Pattern[str] | None, set[str]]:
+def _signs(language: str) -> tuple[set[str], re.Pattern[str], set[str]]:
     """Words and letters of a language, and letters that it never has."""
     signs = _read(language).get("guess", {})
-    letters = re.compile(f"[{signs['letters']}]") if signs.get("letters") else None
+    letters = re.compile(f"[{signs['letters']}]" if signs.get("letters") else "(?!)")
     return set(map(unmarked, signs.get("words", ()))), letters, set(signs.get("never", ""))
 
 

@@ -5,8 +5,6 @@ from alembic import op
 
 revision = "0001"
 down_revision = None
-branch_labels = None
-depends_on = None
 
 # SQLite keeps money as text: its own NUMERIC is a float.
 MONEY = sa.Numeric().with_variant(sa.Text(), "sqlite")
@@ -51,11 +49,6 @@ def upgrade() -> None:
         sa.Column("promised_date", sa.Date(), nullable=False),
         sa.Column("days", sa.Integer(), nullable=False),
     )
-
-
-def downgrade() -> None:
-    for table in ("parcels", "order_items", "orders", "customers"):
-        op.drop_table(table)
 
 
 def _order_id() -> sa.Column[str]:

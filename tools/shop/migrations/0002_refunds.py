@@ -5,8 +5,6 @@ from alembic import op
 
 revision = "0002"
 down_revision = "0001"
-branch_labels = None
-depends_on = None
 
 MONEY = sa.Numeric().with_variant(sa.Text(), "sqlite")
 
@@ -22,7 +20,3 @@ def upgrade() -> None:
         sa.Column("at", sa.Text(), nullable=False),
     )
     op.create_index("ix_refunds_order_id", "refunds", ["order_id"])
-
-
-def downgrade() -> None:
-    op.drop_table("refunds")
