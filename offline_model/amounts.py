@@ -5,6 +5,7 @@ import re
 from offline_model.clauses import Clause
 from offline_model.lexicon import ID, SPACELESS, Lexicon, folded
 
+Said = tuple[int, dict[str, str]]  # what is given for a deed, by argument, and where it is said
 SOME = {"amount": ""}  # a sum is meant, and which one is not certain
 _EXACT = re.compile(
     r"(?P<whole>0|[1-9][0-9]*|[1-9][0-9]{0,2}(?P<by>[.,'\x20])[0-9]{3}(?:(?P=by)[0-9]{3})*)"
@@ -13,13 +14,14 @@ _EXACT = re.compile(
 _PLAIN = re.compile(r"-?[\d.,' ]+%?")  # and no date or time
 
 
-def amounts(part: Clause, lexicon: Lexicon) -> tuple[list[tuple[int, dict[str, str]]], bool]:
+def amounts(part: Clause, lexicon: Lexicon) -> tuple[list[Said], bool]:
     """The amounts of a clause with their places in the sentence; whether it hints at others.
 
     What it only tells of as the whole ("10 of the 58.40 USD") is none, unless it is all there is.
     """
-    found: list[tuple[int, dict[str, str]]] = []
-    wholes, hints = list[dict[str, str]](), _vague(part, lexicon)
+    found: list[Said] = []
+    wholes: list[Said] = []
+    hints = _vague(part, lexicon)
     for start, raw in values(part, "money", "number", "mask"):
         before, behind = part.up_to(start), part.sentence[start + 1 :].lstrip() + " "
         code, number = lexicon.currency(folded(raw)), decimal(raw, lexicon)
@@ -27,13 +29,13 @@ def amounts(part: Clause, lexicon: Lexicon) -> tuple[list[tuple[int, dict[str, s
         named = bool(code) or (bare and lexicon.wish["of"].match(behind) is not None)
         given = {"amount": number, **({"currency": code} if code else {})}
         if number and named and lexicon.wish["whole"].search(before):
-            wholes.append(given)
+            wholes.append((part.start, given))
         elif number and named:
             found.append((start, given))
         else:
             hints = hints or not (bare and _counts(raw, behind, lexicon))
     hints = hints or (not found and hinted(part, lexicon))
-    return found or [(part.start, given) for given in wholes], hints
+    return found or wholes, hints
 
 
 def _counts(raw: str, behind: str, lexicon: Lexicon) -> bool:

@@ -32,16 +32,12 @@ def conversation(sent: dict[str, Any]) -> Conversation:
     system = [text_of(m["content"]) for m in messages if m["role"] in ("system", "developer")]
     return Conversation(
         instructions="\n\n".join(system),
-        tools=tuple(_tool(tool["function"]) for tool in sent.get("tools") or ()),
+        tools=tuple(Tool.told(tool["function"]) for tool in sent.get("tools") or ()),
         turns=tuple(_turns(messages)),
         schema=form["json_schema"].get("schema") if form.get("type") == "json_schema" else None,
         choice=_choice(sent.get("tool_choice")),
         parallel=sent.get("parallel_tool_calls") is not False,
     )
-
-
-def _tool(told: dict[str, Any]) -> Tool:
-    return Tool(told["name"], told.get("description") or "", told.get("parameters") or {})
 
 
 def _choice(choice: Any) -> str:

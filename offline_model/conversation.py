@@ -16,6 +16,11 @@ class Tool:
     description: str
     parameters: dict[str, Any]
 
+    @classmethod
+    def told(cls, told: dict[str, Any]) -> "Tool":
+        """A function as either protocol describes it."""
+        return cls(told["name"], told.get("description") or "", told.get("parameters") or {})
+
 
 @dataclass
 class Call:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from offline_model.amounts import SOME, amounts, hinted, shares, values
+from offline_model.amounts import SOME, Said, amounts, hinted, shares, values
 from offline_model.clauses import Clause
 from offline_model.lexicon import ID, Hit, Lexicon, folded
 from offline_model.message import read_message
@@ -110,16 +110,13 @@ def _hit(kind: str, part: Clause) -> Hit:
     return next(hit for hit in part.hits if (hit.mark.kind, hit.mark.name) == ("request", kind))
 
 
-def _given(
-    kind: str, part: Clause, lexicon: Lexicon
-) -> tuple[list[tuple[int, dict[str, str]]], bool]:
+def _given(kind: str, part: Clause, lexicon: Lexicon) -> tuple[list[Said], bool]:
     """The addresses or amounts of a clause with their places; whether it hints at other amounts."""
     if kind == "refund":
         return amounts(part, lexicon)
     places = values(part, "place") if kind == "change" else []
-    return [
-        (at, {"address": printable(raw).strip(" \t,;:.\"'“”„«»「」")}) for at, raw in places
-    ], False
+    cut = " \t,;:.\"'“”„«»「」"
+    return [(at, {"address": printable(raw).strip(cut)}) for at, raw in places], False
 
 
 def reason(text: str, order_id: str, lexicon: Lexicon) -> str:

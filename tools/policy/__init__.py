@@ -51,7 +51,7 @@ def sections(folder: Path = FOLDER) -> Mapping[str, Section]:
         document = _read(path, "id", "version", "title")
         languages = found.setdefault(document.id, {})
         if language in languages:
-            raise _broken(path, f"another file has the id {document.id!r} too")
+            raise unusable(path, f"another file has the id {document.id!r} too")
         languages[language] = document
     for id_, languages in found.items():
         if OWN not in languages:
@@ -72,13 +72,14 @@ def _read(path: Path, *needed: str) -> Document:
         head, end, text = path.read_text("utf-8").removeprefix("---\n").partition("\n---\n")
         matter = yaml.safe_load(head) if end else None
     except (OSError, ValueError, yaml.YAMLError) as error:
-        raise _broken(path, f"it cannot be read ({type(error).__name__})") from None
+        raise unusable(path, f"it cannot be read ({type(error).__name__})") from None
     if not isinstance(matter, dict) or not all(matter.get(name) for name in needed):
-        raise _broken(path, f"it must begin with a front matter that names {', '.join(needed)}")
+        raise unusable(path, f"it must begin with a front matter that names {', '.join(needed)}")
     if not text.strip():
-        raise _broken(path, "there is no text below its front matter")
+        raise unusable(path, "there is no text below its front matter")
     return Document(text=text.strip(), **{name: str(matter[name]) for name in needed})
 
 
-def _broken(path: Path, why: str) -> BadDeclaration:
+def unusable(path: Path, why: str) -> BadDeclaration:
+    """What is raised for a file of this folder; `why` goes on with the sentence."""
     return BadDeclaration(f"The policy file {path.name} cannot be used: {why}.")

@@ -14,7 +14,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from tools.tool import BadDeclaration, Tool
+from tools.policy import unusable
+from tools.tool import Tool
 
 FILE = Path(__file__).parent / "actions.toml"
 
@@ -70,13 +71,13 @@ def action_rules(tools: Iterable[Tool], file: Path = FILE) -> Mapping[str, Actio
     writes = {tool.name: tool for tool in tools if tool.writes}
     rules = _read(file)
     if unknown := sorted(rules.keys() - writes.keys()):
-        raise _broken(file, f"there is no write tool {unknown[0]!r}")
+        raise unusable(file, f"there is no write tool {unknown[0]!r}")
     if unruled := sorted(writes.keys() - rules.keys()):
-        raise _broken(file, f"the write tool {unruled[0]!r} has no section")
+        raise unusable(file, f"the write tool {unruled[0]!r} has no section")
     for name, rule in rules.items():
         by_amount = rule.approve and rule.approve.above is not None
         if by_amount and not {"amount", "currency"} <= set(writes[name].parameters["properties"]):
-            raise _broken(file, f"{name!r} takes no amount and currency to compare with `above`")
+            raise unusable(file, f"{name!r} takes no amount and currency to compare with `above`")
     return rules
 
 
@@ -86,10 +87,6 @@ def _read(file: Path) -> Mapping[str, ActionRule]:
     except ValidationError as error:
         [first, *_] = error.errors(include_url=False, include_input=False)
         where = ".".join(map(str, first["loc"]))
-        raise _broken(file, f"{where}: {first['msg']}") from None
+        raise unusable(file, f"{where}: {first['msg']}") from None
     except (OSError, ValueError) as error:
-        raise _broken(file, f"it cannot be read ({type(error).__name__})") from None
-
-
-def _broken(file: Path, why: str) -> BadDeclaration:
-    return BadDeclaration(f"The policy file {file.name} cannot be used: {why}.")
+        raise unusable(file, f"it cannot be read ({type(error).__name__})") from None
