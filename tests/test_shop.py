@@ -13,11 +13,13 @@ from sqlalchemy import Engine, event, insert
 from tools.database import Database
 from tools.failures import WrongSubject
 from tools.ids import normalise_order_id
+from tools.orders import get_delivery
 from tools.shop.migrations import SHOP_BRANCH
 from tools.shop.models import Order, Parcel
 from tools.shop.protocol import CustomerShop, OrderNotFound, Shop
 from tools.shop.sql import SqlShop
 from tools.shop.tables import orders as orders_table
+from tools.tool import Context
 
 DANA = "C-1001"
 
@@ -132,6 +134,15 @@ class Mixed:
 
     async def parcels(self, order: Order) -> list[Parcel]:
         return self.sent
+
+
+async def test_a_delivery_as_a_whole_is_that_of_its_last_parcel(shop: SqlShop) -> None:
+    order = await shop.order("0456")
+    assert order is not None
+    assert [(p.promised_date.day, p.days) for p in await shop.parcels(order)] == [(17, 15), (19, 3)]
+    ctx = Context(order.customer_id, CustomerShop(shop, order.customer_id))
+    whole = await get_delivery.run(ctx, {"order_id": "0456"}, "call_1")
+    assert (whole["promised_date"], whole["days"]) == ("2026-12-19", 3)
 
 
 async def test_a_shop_that_mixes_things_up_is_not_believed(shop: SqlShop) -> None:

@@ -51,7 +51,7 @@ class ParcelView(BaseModel, from_attributes=True):
 
 
 class DeliveryView(BaseModel):
-    """promised_date and days speak of the whole order: the day when its last parcel is due."""
+    """promised_date and days speak of the whole order: they are those of its last parcel."""
 
     order_id: str
     status: OrderStatus
@@ -99,11 +99,12 @@ async def get_delivery(ctx: Context, order_id: OrderId) -> DeliveryView:
     """The delivery of one order: parcels with carrier, tracking number, promised date, days."""
     order = await ctx.shop.order(order_id)
     parcels = await ctx.shop.parcels(order)
+    last = max(parcels, key=lambda parcel: (parcel.promised_date, parcel.days), default=None)
     return DeliveryView(
         order_id=order.order_id,
         status=order.status,
-        promised_date=max((parcel.promised_date for parcel in parcels), default=None),
-        days=max((parcel.days for parcel in parcels), default=None),
+        promised_date=last.promised_date if last else None,
+        days=last.days if last else None,
         parcels=[ParcelView.model_validate(parcel) for parcel in parcels],
     )
 
