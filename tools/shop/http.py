@@ -21,12 +21,10 @@ How it is asked stands here; what its answers mean, in `http_answers`.
 
 import asyncio
 import logging
-import ssl
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import quote
 
 import httpx2
@@ -56,18 +54,16 @@ NO_LIST = b""  # what stands for a list that the API does not have: not understo
 LIMITS = httpx2.Limits(max_connections=32, max_keepalive_connections=16)
 
 
-@dataclass(frozen=True, eq=False)
 class HttpShop:
     """`WritableShop` over the API. Raises ServiceError where it does not answer understandably."""
 
-    outside: ClassVar[bool] = True
-    url: str
-    token: SecretStr | None = None
-    # Certificates are read from files: here, as an event loop must not wait for them.
-    _tls: ssl.SSLContext = field(default_factory=httpx2.create_ssl_context, repr=False)
-    _clients: dict[asyncio.AbstractEventLoop, httpx2.AsyncClient] = field(
-        default_factory=dict, repr=False
-    )
+    outside = True
+
+    def __init__(self, url: str, token: SecretStr | None = None) -> None:
+        self.url, self._token = url, token
+        # Certificates are read from files: here, as an event loop must not wait for them.
+        self._tls = httpx2.create_ssl_context()
+        self._clients: dict[asyncio.AbstractEventLoop, httpx2.AsyncClient] = {}
 
     async def customer(self, customer_id: str) -> Customer | None:
         body = await self._get(f"customers/{quote(customer_id, safe='')}")
@@ -154,7 +150,7 @@ class HttpShop:
         if loop not in self._clients:
             for closed in [each for each in list(self._clients) if each.is_closed()]:
                 self._clients.pop(closed, None)
-            token = self.token and f"Bearer {self.token.get_secret_value()}"
+            token = self._token and f"Bearer {self._token.get_secret_value()}"
             self._clients[loop] = httpx2.AsyncClient(
                 base_url=self.url,
                 headers={"authorization": token} if token else {},
