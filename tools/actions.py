@@ -7,7 +7,7 @@ is no second refund.
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from decimal import Decimal
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
@@ -18,7 +18,6 @@ from tools.shop.models import Order
 from tools.shop.protocol import Attempt
 from tools.tool import Arguments, Context, Receipt, tool
 
-_Receipt = TypeVar("_Receipt", bound=Receipt)
 _DECIMAL = re.compile(r"[0-9]{1,14}(\.[0-9]{1,4})?")
 
 
@@ -92,10 +91,10 @@ async def _order(ctx: Context, arguments: Mapping[str, Any]) -> Order:
     return await ctx.shop.order(str(arguments["order_id"]))
 
 
-def _asking_for(
-    receipt: type[_Receipt],
-) -> Callable[[Context, Arguments], Awaitable[_Receipt | None]]:
-    async def find(ctx: Context, arguments: Arguments) -> _Receipt | None:
+def _asking_for(receipt: type[Receipt]) -> Callable[..., Awaitable[Receipt | None]]:
+    """The `find` of a write at the shop: its receipt is made of its arguments."""
+
+    async def find(ctx: Context, arguments: Arguments) -> Receipt | None:
         state = await ctx.shop.find(str(arguments["order_id"]), Attempt(ctx.key, ctx.db))
         return receipt.model_validate({**arguments, "state": state}) if state else None
 
