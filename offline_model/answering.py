@@ -60,12 +60,11 @@ def final_text(situation: Situation) -> str:
 def _answer(situation: Situation) -> dict[str, Any]:
     shown, reading = situation.shown, situation.reading
     honest = [situation.say(name) for name in _lacking(situation)]
-    unread = ["language"] if situation.reading.unread else []
-    said = [situation.say(name) for name in unread or _opening(situation)]
-    said += [] if shown else honest
+    names = ["language"] if reading.unread else _opening(situation)
+    said = [situation.say(name) for name in (reading.tone, *names)]
     return {
         "locale": situation.lexicon.locale,
-        "opening": " ".join(filter(None, [situation.say(reading.tone), *said])),
+        "opening": " ".join(filter(None, said if shown else said + honest)),
         "cards": [{"call_id": call.call_id, "text": _card(call, situation)} for call in shown],
         "closing": " ".join(honest) if shown else "",
     }

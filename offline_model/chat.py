@@ -32,7 +32,7 @@ def conversation(sent: dict[str, Any]) -> Conversation:
     system = [text_of(m["content"]) for m in messages if m["role"] in ("system", "developer")]
     return Conversation(
         instructions="\n\n".join(system),
-        tools=tuple(Tool.told(tool["function"]) for tool in sent.get("tools") or ()),
+        tools=tuple(Tool.of(tool["function"]) for tool in sent.get("tools") or ()),
         turns=tuple(_turns(messages)),
         schema=form["json_schema"].get("schema") if form.get("type") == "json_schema" else None,
         choice=_choice(sent.get("tool_choice")),

@@ -17,7 +17,7 @@ class Tool:
     parameters: dict[str, Any]
 
     @classmethod
-    def told(cls, told: dict[str, Any]) -> "Tool":
+    def of(cls, told: dict[str, Any]) -> "Tool":
         """A function as either protocol describes it."""
         return cls(told["name"], told.get("description") or "", told.get("parameters") or {})
 

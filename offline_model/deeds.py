@@ -31,7 +31,7 @@ def wished(kind: str, part: Clause, parts: Sequence[Clause], lexicon: Lexicon) -
     What is asked politely ("can you …?") is wanted. So is what stands beside the question that a
     question mark belongs to.
     """
-    hit = _hit(kind, part)
+    hit = _hits(kind, part)[0]
     if lexicon.wish["asking"].search(part.up_to(hit.end)) or denied(kind, part, lexicon):
         return False
     if lexicon.wish["provided"].search(part.sentence):
@@ -45,8 +45,8 @@ def wished(kind: str, part: Clause, parts: Sequence[Clause], lexicon: Lexicon) -
 
 def denied(kind: str, part: Clause, lexicon: Lexicon) -> bool:
     """Whether a clause forbids a deed, rather than asking or telling of it."""
-    starts = [hit.start for hit in part.hits if (hit.mark.kind, hit.mark.name) == ("request", kind)]
-    return any(lexicon.wish["denied"].search(part.up_to(start)) for start in starts)
+    denials = lexicon.wish["denied"]
+    return any(denials.search(part.up_to(hit.start)) for hit in _hits(kind, part))
 
 
 def deeds_of(
@@ -64,8 +64,8 @@ def deeds_of(
         shared = not _several(ids, scope) or lexicon.wish["each"].search(part.said)
         given = said[0] if said and told and shared else SOME if said or hints else {}
     else:
-        hit = _hit(kind, part)
-        given = next((each for place, each in about if place >= hit.start), (said or [{}])[0])
+        start = _hits(kind, part)[0].start
+        given = next((each for place, each in about if place >= start), (said or [{}])[0])
     return [Deed(kind, tuple(ids), scope, given)]
 
 
@@ -106,8 +106,8 @@ def filled(deeds: Sequence[Deed], parts: Sequence[Clause], lexicon: Lexicon) -> 
     return found
 
 
-def _hit(kind: str, part: Clause) -> Hit:
-    return next(hit for hit in part.hits if (hit.mark.kind, hit.mark.name) == ("request", kind))
+def _hits(kind: str, part: Clause) -> list[Hit]:
+    return [hit for hit in part.hits if (hit.mark.kind, hit.mark.name) == ("request", kind)]
 
 
 def _given(kind: str, part: Clause, lexicon: Lexicon) -> tuple[list[Said], bool]:

@@ -48,7 +48,7 @@ def conversation(sent: dict[str, Any], items: list[Item]) -> Conversation:
     system = [text_of(i["content"]) for i in items if i.get("role") in ("system", "developer")]
     return Conversation(
         instructions="\n\n".join(filter(None, [sent.get("instructions"), *system])),
-        tools=tuple(map(Tool.told, sent.get("tools") or ())),
+        tools=tuple(map(Tool.of, sent.get("tools") or ())),
         turns=tuple(_turns(items)),
         schema=form.get("schema") if form.get("type") == "json_schema" else None,
         choice=_choice(sent.get("tool_choice")),
