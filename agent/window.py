@@ -12,7 +12,7 @@ from langchain_core.messages import AnyMessage, HumanMessage, RemoveMessage
 from agent.history.langchain import BrokenHistory, check
 from agent.messages import is_aside
 
-TURNS = 20
+TURNS = 24
 
 
 def usable(messages: Sequence[AnyMessage], most: int = TURNS) -> list[AnyMessage]:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-# Arguments of a write in words of their own; any other text of a call may name an order.
-WORDS = frozenset({"reason", "address", "summary", "amount", "currency"})
+# Arguments in words of their own; any other text of a call may name an order.
+WORDS = frozenset({"reason", "address", "summary", "amount", "currency", "topic"})
 Wanted = tuple[str, dict[str, Any]]  # a call to make: the name of its tool, its arguments
 
 

@@ -97,12 +97,12 @@ async def test_a_turn_that_cuts_the_window_still_streams_its_answer(
     client: LangGraphClient,
 ) -> None:
     thread = await thread_of(client)
-    for number in range(20):
+    for number in range(24):
         await client.runs.wait(thread, "support_agent", input=said(f"Hello again, {number}"))
     parts = await streamed(client, thread, QUESTION, "messages")
     state: Any = await client.threads.get_state(thread)
     messages = state["values"]["messages"]
-    assert len([m for m in messages if m["type"] == "human"]) == 10
+    assert len([m for m in messages if m["type"] == "human"]) == 12
     chunks = [m for p in parts if p.event.startswith("messages/") for m in p.data]
     assert messages[-1]["content"] in [m.get("content") for m in chunks if isinstance(m, dict)]
 

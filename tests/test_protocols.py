@@ -253,14 +253,14 @@ async def test_a_kept_conversation_begins_anew_where_the_window_is_cut(
     server: ResponsesServer, database: Database
 ) -> None:
     graph = graph_of(settings=settings_of("chained", server), database=database)
-    for number in range(22):
+    for number in range(26):
         state = await ask(graph, f"Hello again, {number}.")
     assert state["answer"]["status"] == "answered"
     anew = [place for place, b in enumerate(server.bodies) if "previous_response_id" not in b]
-    assert anew == [0, 20]
-    asked = [item for item in server.bodies[20]["input"] if item["role"] == "user"]
-    assert len(asked) == 10
-    assert [item["role"] for item in server.bodies[21]["input"]] == ["user"]
+    assert anew == [0, 24]
+    asked = [item for item in server.bodies[24]["input"] if item["role"] == "user"]
+    assert len(asked) == 12
+    assert [item["role"] for item in server.bodies[25]["input"]] == ["user"]
 
 
 async def test_a_turn_broken_off_tells_every_output_before_the_next_question(

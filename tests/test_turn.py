@@ -321,7 +321,7 @@ async def test_two_messages_of_one_customer_are_one_question(database: Database)
 
 
 async def test_the_window_of_a_long_conversation_is_whole_turns(database: Database) -> None:
-    turns = 25
+    turns = 30
     lines = [
         line
         for n in range(turns)
@@ -337,7 +337,7 @@ async def test_the_window_of_a_long_conversation_is_whole_turns(database: Databa
         asked = [m.text for m in state["messages"] if isinstance(m, HumanMessage)]
         assert asked[-1].startswith(f"Question {n}")
         kept.append(len(asked))
-    assert kept == [*range(1, 21), *range(10, 15)]
+    assert kept == [*range(1, 25), *range(12, 18)]
     assert state["begun"]["number"] == turns
 
 
