@@ -22,8 +22,8 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 
-from agent.cli.office import open_office
 from agent.cli.session import CallDecision, answers
+from agent.cli.staff import open_office
 from agent.graph import Graph, build_graph
 from agent.identity import stated
 from agent.report import confirmations

@@ -113,6 +113,15 @@ def test_a_response_says_the_same_as_a_message_and_its_unnatural_end_is_named() 
     ]  # fmt: skip
 
 
+def test_a_refusal_that_no_assistant_said_stays_as_words_and_is_named() -> None:
+    system = {"role": "system", "content": "Be kind.", "refusal": "I cannot."}
+    there = convert({"messages": [system, {"role": "user", "content": "?"}]}, "responses")
+    assert there.document["instructions"] == "Be kind.\n\nI cannot."
+    assert [tuple(each) for each in there.lost] == [
+        ("messages[0].refusal", "that it is a refusal; its words stay"),
+    ]
+
+
 # What one protocol has and another has not: the history, where it goes, and what is named.
 LOSSES: dict[str, tuple[list[Raw], Any, list[str]]] = {
     "thinking": (

@@ -6,7 +6,7 @@ pending; 4 trouble outside the agent. Commands import what they need when they r
 
 import io
 import sys
-from importlib import import_module
+from pkgutil import resolve_name
 from signal import SIGINT
 from typing import Any
 
@@ -16,16 +16,16 @@ from agent.cli import process
 
 COMMANDS = {
     "ask": "agent.cli.ask:ask",
-    "decide": "agent.cli.decide:decide",
+    "decide": "agent.cli.ask:decide",
     "chat": "agent.cli.chat:chat",
     "orders": "agent.cli.orders:orders",
     "approvals": "agent.cli.approvals:approvals",
     "audit": "agent.cli.approvals:audit",
     "threads": "agent.cli.threads:threads",
     "customers": "agent.cli.threads:customers",
-    "tickets": "agent.cli.tickets:tickets",
+    "tickets": "agent.cli.threads:tickets",
     "traces": "agent.cli.traces:traces",
-    "feedback": "agent.cli.feedback:feedback",
+    "feedback": "agent.cli.traces:feedback",
     "costs": "agent.cli.costs:command",
     "check-model": "agent.cli.check_model:check_model",
     "history": "agent.cli.history:history",
@@ -41,11 +41,8 @@ class _Lazy(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module, name = COMMANDS[cmd_name].split(":")
-        command: click.Command = getattr(import_module(module), name)
-        return command
+        place = COMMANDS.get(cmd_name)
+        return resolve_name(place) if place else None
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
@@ -75,9 +72,9 @@ def main(arguments: list[str] | None = None) -> Any:
     except BaseException as error:
         if "--traceback" in arguments:
             raise
-        code = _exit_code(error)
-        process.say(str(error) if code else _unexpected(error))
-        sys.exit(code or 1)
+        sentence, code = _told(error)
+        process.say(sentence)
+        sys.exit(code)
 
 
 def _check_encoding(arguments: list[str]) -> None:
@@ -89,19 +86,17 @@ def _check_encoding(arguments: list[str]) -> None:
             raise click.UsageError(f"Argument {place} is not text in this locale.") from None
 
 
-def _unexpected(error: BaseException) -> str:
-    return (
-        f"Something unexpected happened ({type(error).__name__}); this command was not finished.\n"
-        "Run it as `support-agent --traceback …` to see where."
-    )
-
-
-def _exit_code(error: BaseException) -> int:
-    """0 for what has no sentence of its own."""
+def _told(error: BaseException) -> tuple[str, int]:
+    """What a person reads of an error, and the exit code."""
     from agent.problems import Problem
     from tools.database import DatabaseProblem, NoRoom
     from tools.tool import BadDeclaration
 
     if isinstance(error, process.Unwritten | NoRoom):
-        return 1
-    return 2 if isinstance(error, Problem | DatabaseProblem | BadDeclaration) else 0
+        return str(error), 1
+    if isinstance(error, Problem | DatabaseProblem | BadDeclaration):
+        return str(error), 2
+    return (
+        f"Something unexpected happened ({type(error).__name__}); this command was not finished.\n"
+        "Run it as `support-agent --traceback …` to see where."
+    ), 1

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agent.cli.staff import as_json, at_work, by_staff, minute, refuse, show, tell, words
+from agent.cli.staff import Office, as_json, at_work, by_staff, minute, refuse, show, tell, words
 
 if TYPE_CHECKING:
-    from agent.cli.office import Office
     from agent.ledger_records import Outcome, Record
 
 SHORTEST = 6  # characters of a key that may name a request
@@ -27,33 +26,33 @@ def approvals() -> None:
 
 @approvals.command("list")
 @as_json
-def list_(as_json: bool) -> int:
+@at_work
+async def list_(office: Office, as_json: bool) -> int:
     """List what waits: request, since when, until when, for whom, what, how much."""
     from agent.approvals import Approvals
 
-    async def work(office: "Office") -> int:
-        waiting = await Approvals(office.ledger).waiting()
-        rows = [{name: getattr(record, name) for name in SHOWN} for record in waiting]
-        return show(rows, as_json, _request)
-
-    return at_work(work)
+    waiting = await Approvals(office.ledger).waiting()
+    rows = [{name: getattr(record, name) for name in SHOWN} for record in waiting]
+    return show(rows, as_json, _request)
 
 
 @approvals.command()
 @click.argument("request")
 @by_staff
-def approve(request: str, staff: str) -> int:
+@at_work
+async def approve(office: Office, request: str, staff: str) -> int:
     """Approve a request (its key, or the beginning of it), and carry it out at once."""
-    return at_work(lambda office: _decide(office, request, staff, approve=True))
+    return await _decide(office, request, staff, approve=True)
 
 
 @approvals.command()
 @click.argument("request")
 @by_staff
 @words("--reason", "Kept beside the request.")
-def reject(request: str, staff: str, reason: str) -> int:
+@at_work
+async def reject(office: Office, request: str, staff: str, reason: str) -> int:
     """Refuse a request. Nothing is done then."""
-    return at_work(lambda office: _decide(office, request, staff, approve=False, reason=reason))
+    return await _decide(office, request, staff, approve=False, reason=reason)
 
 
 @click.command()
@@ -65,7 +64,10 @@ def reject(request: str, staff: str, reason: str) -> int:
     help="Follow this turn of the thread, call by call.",
 )
 @as_json
-def audit(thread: str | None, order: str | None, turn: int | None, as_json: bool) -> int:
+@at_work
+async def audit(
+    office: Office, thread: str | None, order: str | None, turn: int | None, as_json: bool
+) -> int:
     """Print who asked, what was confirmed or approved by whom, and what was done; oldest first.
 
     With --turn instead: each call of one turn with its arguments, its run, its result, its record
@@ -78,22 +80,18 @@ def audit(thread: str | None, order: str | None, turn: int | None, as_json: bool
     if turn is not None:
         if thread is None or order is not None:
             raise click.UsageError("--turn goes with --thread, and without --order.")
-        return at_work(lambda office: _accept(office, thread, turn, as_json))
+        return await _accept(office, thread, turn, as_json)
     c = tables.audit.c
     where = [c.thread_id == thread] if thread is not None else []
     where += [c.subject == _order_id(order)] if order is not None else []
-
-    async def work(office: "Office") -> int:
-        events = await office.ledger.events(*where)
-        named = tables.actions.c.key.in_(select(c.key).where(*where))
-        about = {record.key: record for record in await office.ledger.records(named)}
-        rows = [_with_its_record(event, about.get(event["key"])) for event in events]
-        return show(rows, as_json, _event)
-
-    return at_work(work)
+    events = await office.ledger.events(*where)
+    named = tables.actions.c.key.in_(select(c.key).where(*where))
+    about = {record.key: record for record in await office.ledger.records(named)}
+    rows = [_with_its_record(event, about.get(event["key"])) for event in events]
+    return show(rows, as_json, _event)
 
 
-async def _accept(office: "Office", thread: str, turn: int, as_json: bool) -> int:
+async def _accept(office: Office, thread: str, turn: int, as_json: bool) -> int:
     from agent.acceptance import accept
     from agent.problems import Problem
     from tools.shop.records import shown
@@ -109,7 +107,7 @@ async def _accept(office: "Office", thread: str, turn: int, as_json: bool) -> in
         click.echo(json.dumps(report, ensure_ascii=False, indent=2))
     else:
         show(report["calls"], False, _call)
-        click.echo("; ".join(f"{name}: {value}" for name, value in _totals(totals)))
+        click.echo(_totals(totals))
     if not totals["answer"]:
         return refuse("The turn has no answer: it still goes on, or was broken off.")
     return 0 if totals["one_to_one"] else 1
@@ -125,7 +123,7 @@ def _order_id(typed: str) -> str:
         raise Problem(str(error)) from None
 
 
-async def _decide(office: "Office", request: str, staff: str, **decision: Any) -> int:
+async def _decide(office: Office, request: str, staff: str, **decision: Any) -> int:
     from agent.approvals import Approvals, NotDecidable
 
     desk = Approvals(office.ledger)
@@ -209,17 +207,15 @@ def _call(row: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _totals(totals: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def _totals(totals: Mapping[str, Any]) -> str:
     used, cost = totals["tokens"], totals["cost_usd"]
-    return [
-        ("calls", totals["calls"]),
-        ("results one to one", "yes" if totals["one_to_one"] else "no"),
-        ("cards", totals["cards"]),
-        ("rounds", totals["rounds"]),
-        ("answer", totals["answer"] or "none"),
-        ("tokens", "{input_tokens} in, {output_tokens} out".format(**used) if used else "not kept"),
-        ("cost_usd", "unknown" if cost is None else cost),
-    ]
+    tokens = "{input_tokens} in, {output_tokens} out".format(**used) if used else "not kept"
+    return (
+        f"calls: {totals['calls']}; results one to one: {'yes' if totals['one_to_one'] else 'no'};"
+        f" cards: {totals['cards']}; rounds: {totals['rounds']};"
+        f" answer: {totals['answer'] or 'none'}; tokens: {tokens};"
+        f" cost_usd: {'unknown' if cost is None else cost}"
+    )
 
 
 def _amount(arguments: Mapping[str, Any]) -> str:

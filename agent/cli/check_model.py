@@ -1,9 +1,10 @@
 """`check-model`: whether the configured model can do what the agent asks of it."""
 
-import asyncio
 from typing import TYPE_CHECKING
 
 import click
+
+from agent.cli.staff import async_command
 
 if TYPE_CHECKING:
     from agent.settings import Settings
@@ -18,34 +19,27 @@ NO_RESPONSES_API = (404, 405, 501)
 BUSY = (408, 409, 429)
 
 
-@click.command("check-model")
-def check_model() -> int:
+@click.command()
+@async_command
+async def check_model() -> int:
     """Ask the model for tools, parallel calls, strict schemas and streaming."""
-    from agent import settings
-
-    return asyncio.run(_check(settings.load()))
-
-
-async def _check(settings: "Settings") -> int:
+    from agent.settings import load
     from agent.wire.connect import connect
     from agent.wire.probe import probe
 
+    settings = load()
     found = await probe(connect(settings))
-    about = f"{settings.model}, {_protocol(settings)}".removesuffix(", ")
+    about = settings.model
+    if settings.provider in ("offline", "openai"):
+        about += ", Chat Completions" if settings.openai_api == "chat" else ", Responses API"
+    verdict, *lines = _verdict(settings, found)
     click.echo(f"model            {about}")
     click.echo(f"tools            {found.tools}")
     click.echo(f"parallel calls   {found.parallel}")
     click.echo(f"strict schemas   {found.strict}")
     click.echo(f"streaming        {found.streaming}")
-    verdict, *lines = _verdict(settings, found)
     click.echo("\n".join([f"verdict          {verdict}", *lines]))
     return EXIT[verdict]
-
-
-def _protocol(settings: "Settings") -> str:
-    if settings.provider not in ("offline", "openai"):
-        return ""
-    return "Chat Completions" if settings.openai_api == "chat" else "Responses API"
 
 
 def _verdict(settings: "Settings", found: "Findings") -> list[str]:
@@ -56,20 +50,14 @@ def _verdict(settings: "Settings", found: "Findings") -> list[str]:
         return [NO, "The server does not stream, and the agent reads nothing but a stream."]
     if found.tools == "no":
         return [NO, "No call came, or none that could be made: take another model."]
-    return [*_schemas(settings, found), *_slower(found)]
-
-
-def _schemas(settings: "Settings", found: "Findings") -> list[str]:
-    if found.strict != "no" or settings.answer_format == "prompt":
-        return [YES]
-    if found.beside_tools == "no":
-        return [NO, f"Calls stop where the answer has a schema: {PROMPT}"]
-    return [YES, f"The server takes no schema of the answer, or does not keep to it: {PROMPT}"]
-
-
-def _slower(found: "Findings") -> list[str]:
-    one = "Calls come one at a time: the answers are right, and take more rounds."
-    return [one] if found.parallel == "no" else []
+    told = [YES]
+    if found.strict == "no" and settings.answer_format != "prompt":
+        told = [YES, f"The server takes no schema of the answer, or does not keep to it: {PROMPT}"]
+        if found.beside_tools == "no":
+            told = [NO, f"Calls stop where the answer has a schema: {PROMPT}"]
+    if found.parallel == "no":
+        told.append("Calls come one at a time: the answers are right, and take more rounds.")
+    return told
 
 
 def _trouble(settings: "Settings", found: "Findings") -> list[str]:

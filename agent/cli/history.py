@@ -11,21 +11,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import unified_diff
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from agent import history as doctor
 from agent.cli import process
+from agent.history.mending import Known
 from agent.problems import Problem
-
-if TYPE_CHECKING:
-    from agent.history.mending import Known
+from agent.strict import NotStrictJson, decode
 
 SIZE = 200_000_000  # bytes of one file
 UNDONE = "Nothing was done."
 STEP = 1_000  # messages after which progress is told
-TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[][{}]', re.DOTALL)
+BETWEEN = re.compile(r"[\s,:]*")  # what stands between two values of JSON
 
 PATH = click.Path(path_type=Path)
 file_argument = click.argument("file", type=PATH)
@@ -42,10 +43,12 @@ class Document:
 
     def mended(self, value: Any, key: str) -> str:
         """Its text with other messages under the key; those that stayed keep their own text."""
+        if value is self.value:
+            return self.text
         before, after = (each[key] if key else each for each in (self.value, value))
-        if value is self.value or not isinstance(before, list):
-            return self.text if value is self.value else f"{_json(after)}\n"
-        spans = list(self._spans(key))
+        if not isinstance(before, list):
+            return f"{_json(after)}\n"
+        spans = list(islice(self._spans(key), len(before)))
         own = {id(raw): self.text[slice(*span)] for raw, span in zip(before, spans, strict=True)}
         apart = "\n" if self.lines else ", "
         between = self.text[spans[0][1] : spans[1][0]] if spans[1:] else apart
@@ -53,20 +56,21 @@ class Document:
         return self.text[: spans[0][0]] + told + self.text[spans[-1][1] :]
 
     def _spans(self, key: str) -> Iterator[tuple[int, int]]:
-        """Where each message begins and ends: objects of one depth, in the list under the key."""
-        inside = 0 if self.lines else 1 + bool(key)
-        depth, start, name, listed = 0, 0, "", not key
-        for token in TOKEN.finditer(self.text):
-            if token[0] in "[{":
-                depth, start = depth + 1, start if depth > inside else token.start()
-                if depth == 2 and key:
-                    listed = token[0] == "[" and json.loads(name) == key
-            elif token[0] in "]}":
-                depth -= 1
-                if depth == inside and listed:
-                    yield start, token.end()
-            elif depth == 1:
-                name = token[0]
+        """Where each message begins and ends: line after line, or in the list under the key."""
+        place = 0 if self.lines else self.text.index("{" if key else "[") + 1
+        if key:
+            members = self._values(place)
+            while (name := next(members))[2] != key:
+                next(members)
+            place = self.text.index("[", name[1]) + 1
+        return ((start, end) for start, end, _ in self._values(place))
+
+    def _values(self, end: int) -> Iterator[tuple[int, int, Any]]:
+        """The values that follow one another from a place on; the text is known to be JSON."""
+        decoder = json.JSONDecoder()
+        while between := BETWEEN.match(self.text, end):
+            value, end = decoder.raw_decode(self.text, between.end())
+            yield between.end(), end, value
 
 
 @click.group()
@@ -82,8 +86,6 @@ def history() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def check(file: Path, as_json: bool) -> int:
     """Say what an API would refuse in FILE, and what to do about it."""
-    from agent import history as doctor
-
     with _used(file):
         read = doctor.read(_read(file).value)
         found = doctor.check(read, progress=_progress)
@@ -120,8 +122,6 @@ def repair(
 
     No value and no id is made up: a call whose result is not known is named and left.
     """
-    from agent import history as doctor
-
     with _used(file):
         document = _read(file)
         read = doctor.read(document.value)
@@ -153,8 +153,6 @@ def convert(file: Path, to: Any, out: Path | None) -> int:
 
     What an API would refuse in it is in both forms; the exit code is 1 then.
     """
-    from agent import history as doctor
-
     with _used(file):
         document = _read(file)
         read = doctor.read(document.value)
@@ -176,32 +174,30 @@ def convert(file: Path, to: Any, out: Path | None) -> int:
 
 @contextmanager
 def _used(file: Path) -> Iterator[None]:
-    from agent.history import NotHistory
-
     try:
         yield
-    except NotHistory as error:
+    except doctor.NotHistory as error:
         raise Problem(f"{file} holds no history. {error} {UNDONE}") from None
     except RecursionError:
         raise Problem(f"{file} is nested too deeply. {UNDONE}") from None
 
 
 def _read(file: Path) -> Document:
-    from agent.strict import NotStrictJson, decode
-
     text = process.text_of(file, SIZE, UNDONE)
     try:
         return Document(text, decode(text), lines=False)
     except NotStrictJson as error:
         wrong = str(error)
-    lines, listed = [line for line in text.split("\n") if line.strip()], list[Any]()
+    listed: list[Any] = []
     try:
-        listed += (decode(line) for line in lines)
+        listed += (decode(line) for line in text.split("\n") if line.strip())
     except NotStrictJson as error:
         wrong = f"Message {len(listed) + 1}: {error}" if listed else wrong
-    if not lines or len(listed) < len(lines):
-        raise Problem(f"{file} cannot be used. {wrong if lines else 'It is empty.'} {UNDONE}")
-    return Document(text, listed, lines=True)
+    else:
+        if listed:
+            return Document(text, listed, lines=True)
+        wrong = "It is empty."
+    raise Problem(f"{file} cannot be used. {wrong} {UNDONE}")
 
 
 def _results(file: Path | None, not_executed: tuple[str, ...]) -> dict[str, Any]:
@@ -213,7 +209,7 @@ def _results(file: Path | None, not_executed: tuple[str, ...]) -> dict[str, Any]
     return given
 
 
-def _kept(thread: str) -> "Known":
+def _kept(thread: str) -> Known:
     import asyncio
 
     from agent import settings

@@ -1,14 +1,15 @@
 """`orders`: the operator's side of the shop. Imports neither the graph nor a model's client."""
 
 import asyncio
-import json
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from agent.cli import process
+from agent.cli.staff import async_command, refuse, show, tell
 
 if TYPE_CHECKING:
     from tools.database import Database
@@ -26,19 +27,48 @@ def orders() -> None:
 @orders.command("import")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--empty", is_flag=True, help="Begin a new database, without the demo's shop.")
-def import_(file: Path, empty: bool) -> int:
+@async_command
+async def import_(file: Path, empty: bool) -> int:
     """Load orders from a JSON or CSV file, all or none; they replace those of the same id."""
-    return asyncio.run(_import(file, empty))
+    from agent.problems import Problem
+    from tools.shop.importer import ImportProblem, NotEmpty, import_shop, read_shop_file
+
+    async with _database() as database:
+        try:
+            shop_file = await asyncio.to_thread(read_shop_file, file)
+            done = await import_shop(database, shop_file, empty=empty)
+        except NotEmpty as problem:
+            way_out = "Name a new database in SUPPORT_DATABASE_URL, or leave out --empty."
+            return refuse(f"{problem}\n{way_out}")
+        except ImportProblem as problem:
+            raise Problem(str(problem)) from None
+    tell(
+        f"Loaded {_counted(done.orders, 'order')} ({done.replaced} of them replaced),"
+        f" {_counted(done.items, 'item')}, {_counted(done.parcels, 'parcel')},"
+        f" {_counted(done.customers, 'customer')}."
+    )
+    if done.unknown:
+        process.say(f"Passed over, because unknown: {', '.join(done.unknown)}.")
+    return 0
 
 
 @orders.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
-def list_(as_json: bool) -> int:
+@async_command
+async def list_(as_json: bool) -> int:
     """List everybody's orders."""
-    return asyncio.run(_list(as_json))
+    async with _database() as database:
+        found, damaged = await _readable(database)
+    if found or as_json:
+        rows = [order.model_dump(mode="json") for order in found]
+        show(rows, as_json, lambda row: [row[name] for name in SHOWN])
+    if damaged:
+        process.say(f"Damaged in the database, and left out: {', '.join(damaged)}.")
+    return 1 if damaged else 0
 
 
-def _database() -> "Database":
+@asynccontextmanager
+async def _database() -> AsyncIterator["Database"]:
     from agent import settings
     from agent.problems import Problem
     from agent.store import open_database
@@ -49,52 +79,11 @@ def _database() -> "Database":
             "The orders are in the shop that SUPPORT_SHOP_URL names, and only there. Nothing was"
             " done here."
         )
-    return open_database(chosen.database_url)
-
-
-async def _import(file: Path, empty: bool) -> int:
-    from agent.problems import Problem
-    from tools.shop.importer import ImportProblem, NotEmpty, import_shop, read_shop_file
-
-    database = _database()
+    database = open_database(chosen.database_url)
     try:
-        shop_file = await asyncio.to_thread(read_shop_file, file)
-        done = await import_shop(database, shop_file, empty=empty)
-    except NotEmpty as problem:
-        process.say(
-            f"{problem}\nName a new database in SUPPORT_DATABASE_URL, or leave out --empty."
-        )
-        return 1
-    except ImportProblem as problem:
-        raise Problem(str(problem)) from None
+        yield database
     finally:
         await database.close()
-    loaded = (
-        f"Loaded {_counted(done.orders, 'order')} ({done.replaced} of them replaced),"
-        f" {_counted(done.items, 'item')}, {_counted(done.parcels, 'parcel')},"
-        f" {_counted(done.customers, 'customer')}."
-    )
-    with process.done(loaded):
-        click.echo(loaded)
-    if done.unknown:
-        process.say(f"Passed over, because unknown: {', '.join(done.unknown)}.")
-    return 0
-
-
-async def _list(as_json: bool) -> int:
-    database = _database()
-    try:
-        found, damaged = await _readable(database)
-    finally:
-        await database.close()
-    rows = [order.model_dump(mode="json") for order in found]
-    if as_json:
-        click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
-    else:
-        _print(rows)
-    if damaged:
-        process.say(f"Damaged in the database, and left out: {', '.join(damaged)}.")
-    return 1 if damaged else 0
 
 
 async def _readable(database: "Database") -> "tuple[list[Order], list[str]]":
@@ -117,17 +106,6 @@ async def _readable(database: "Database") -> "tuple[list[Order], list[str]]":
         except BAD_ROW:
             damaged.append(order_id)
     return found, damaged
-
-
-def _print(rows: list[dict[str, Any]]) -> None:
-    """A line an order, in columns of one width."""
-    from tools.locales import clean
-
-    lines = [[clean(str(row[name])) for name in SHOWN] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
 
 
 def _counted(number: int, what: str) -> str:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from agent.problems import Problem
 
@@ -17,21 +18,12 @@ class Unwritten(Exception):
     """The answer could not be written. The message is for a person."""
 
 
-class _Answer(io.TextIOWrapper):
+class _Answer(io.FileIO):
     """stdout. A reader that is gone needs no sentence: click ends the command silently."""
 
-    def write(self, text: str) -> int:
-        with self._told():
-            return super().write(text)
-
-    def flush(self) -> None:
-        with self._told():
-            super().flush()
-
-    @contextmanager
-    def _told(self) -> Iterator[None]:
+    def write(self, data: Any, /) -> int:
         try:
-            yield
+            return super().write(data)
         except BrokenPipeError:
             raise
         except OSError as error:
@@ -40,26 +32,18 @@ class _Answer(io.TextIOWrapper):
             raise Unwritten(f"The answer could not be written ({error.strerror}).") from error
 
 
-class _Progress(io.TextIOWrapper):
+class _Progress(io.FileIO):
     """stderr: the command goes on without it."""
 
-    def write(self, text: str) -> int:
+    def write(self, data: Any, /) -> int:
         with suppress(OSError):
-            super().write(text)
-        return len(text)
-
-    def flush(self) -> None:
-        with suppress(OSError):
-            super().flush()
+            return super().write(data)
+        return len(data)
 
 
 def take() -> list[int]:
-    """Makes the process a command's, and returns the signals that will have ended it.
-
-    Both streams are UTF-8, whatever the locale: JSON is nothing else, and no letter is lost.
-    """
-    sys.stdout = _Answer(_opened(1), "utf-8", "backslashreplace", line_buffering=True)
-    sys.stderr = _Progress(_opened(2), "utf-8", "backslashreplace", line_buffering=True)
+    """Makes the process a command's, and returns the signals that will have ended it."""
+    sys.stdout, sys.stderr = _opened(_Answer, 1), _opened(_Progress, 2)
     came: list[int] = []
 
     def end(number: int, frame: object) -> None:
@@ -72,13 +56,17 @@ def take() -> list[int]:
     return came
 
 
-def _opened(number: int) -> io.BufferedWriter:
-    """One that was closed becomes one that cannot be written; else the next file had its number."""
+def _opened(kind: type[io.FileIO], number: int) -> io.TextIOWrapper:
+    """A stream in UTF-8, whatever the locale: JSON is nothing else, and no letter is lost.
+
+    One that was closed becomes one that cannot be written; else the next file had its number.
+    """
     try:
         os.fstat(number)
     except OSError:
         os.dup2(os.open(os.devnull, os.O_RDONLY), number)
-    return io.BufferedWriter(io.FileIO(number, "w", closefd=False))
+    buffer = io.BufferedWriter(kind(number, "w", closefd=False))
+    return io.TextIOWrapper(buffer, "utf-8", "backslashreplace", line_buffering=True)
 
 
 @contextmanager

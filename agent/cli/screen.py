@@ -42,12 +42,10 @@ class Progress:
 def show_answer(report: dict[str, Any]) -> None:
     """The answer, framed on a terminal, plain text elsewhere."""
     console = Console(highlight=False)
-    if not report["message"]:
-        pass
-    elif console.is_terminal:
+    if report["message"] and console.is_terminal:
         colour = COLOURS.get(report["status"], "green")
         console.print(Panel(Text(report["message"]), border_style=colour, expand=False))
-    else:
+    elif report["message"]:
         click.echo(report["message"])
     for asked in report["confirmations"]:
         wanted = clean(f"{asked['tool']} {asked['subject']}")

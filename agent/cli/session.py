@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from langchain_core.messages import HumanMessage
-from langgraph.types import Command
+from langgraph.types import Command, StateSnapshot
 
 from agent import logs, tracing
 from agent.checkpoints import open_saver
@@ -22,7 +22,6 @@ from agent.report import confirmations, report
 from agent.settings import Settings
 from agent.store import open_database
 from agent.wire.connect import connect
-from tools import database_problems
 from tools.database import Database, DatabaseProblem
 from tools.failures import ToolFailure
 from tools.shop import close_shop, open_shop
@@ -58,22 +57,25 @@ class Session:
         return wanted
 
     async def _check_kept(self, thread: str) -> None:
-        with self.database.problems():
-            try:
-                kept = await self.graph.aget_state(_config(thread))
-            except database_problems.errors():
-                raise
-            except Exception as error:  # whatever it is that damaged bytes turn into
-                raise Problem(
-                    f"What is kept of the thread {shown(thread)} is damaged"
-                    f" ({type(error).__name__}). Nothing was asked; begin another one."
-                ) from error
+        try:
+            kept = await self._snapshot(thread)
+        except DatabaseProblem:
+            raise
+        except Exception as error:  # whatever it is that damaged bytes turn into
+            raise Problem(
+                f"What is kept of the thread {shown(thread)} is damaged"
+                f" ({type(error).__name__}). Nothing was asked; begin another one."
+            ) from error
         # The newest checkpoint is the one of the latest time, so the next turn would be lost.
         if kept.created_at and datetime.fromisoformat(kept.created_at) > datetime.now(UTC):
             raise Problem(
                 f"This machine's clock is behind the last turn of the thread {shown(thread)}"
                 f" ({kept.created_at}). Nothing was asked; set the clock, or begin another thread."
             )
+
+    async def _snapshot(self, thread: str) -> StateSnapshot:
+        with self.database.problems():
+            return await self.graph.aget_state(_config(thread))
 
     async def ask(self, thread: str, text: str, watch: Watch) -> dict[str, Any]:
         """The report of one turn, told to `watch` while it runs. Raises Problem for no question."""
@@ -97,46 +99,36 @@ class Session:
 
     async def _is_broken_off(self, thread: str, decisions: Sequence[CallDecision]) -> bool:
         """Whether the thread's turn has not ended, and these are calls of it."""
-        with self.database.problems():
-            snapshot = await self.graph.aget_state(_config(thread))
-        calls = {call["call_id"] for call in snapshot.values.get("calls", ())}
-        return bool(snapshot.values.get("round")) and {each.call_id for each in decisions} <= calls
+        state = (await self._snapshot(thread)).values
+        calls = {call["call_id"] for call in state.get("calls", ())}
+        return bool(state.get("round")) and {each.call_id for each in decisions} <= calls
 
     async def pending(self, thread: str) -> list[dict[str, Any]]:
         """The confirmations that the thread waits for."""
-        with self.database.problems():
-            snapshot = await self.graph.aget_state(_config(thread))
+        snapshot = await self._snapshot(thread)
         return confirmations(snapshot.values, snapshot.interrupts)
 
     async def _go_on(self, thread: str, what: Any, watch: Watch) -> dict[str, Any]:
+        trace = tracing.run_id()
+        config: Any = {**_config(thread), "run_id": trace}
+        # What this run left. The thread's newest state may be another's that ran meanwhile.
+        state: dict[str, Any] = {}
         try:
             with self.database.problems():
-                trace = tracing.run_id()
-                state = await self._run(what, thread, watch, trace)
-                if state["answer"]:
-                    return report(thread, state, trace=tracing.told(trace))
-                snapshot = await self.graph.aget_state(_config(thread))
-                if not confirmations(snapshot.values, snapshot.interrupts):
-                    raise Problem("The turn waits for something that this command cannot answer.")
-                told = tracing.told(trace)
-                return report(thread, snapshot.values, snapshot.interrupts, told)
+                stream: Any = self.graph.astream(what, config, stream_mode=["custom", "values"])
+                async for mode, event in stream:
+                    if mode == "custom":
+                        watch(event)
+                    else:
+                        state = event
+            if state["answer"]:
+                return report(thread, state, trace=tracing.told(trace))
+            snapshot = await self._snapshot(thread)
         except DatabaseProblem as problem:
             raise type(problem)(f"{problem} The turn was not finished.") from problem
-
-    async def _run(
-        self, what: Any, thread: str, watch: Watch, trace: uuid.UUID | None
-    ) -> dict[str, Any]:
-        """The state that this run left. The thread's newest may be another's that ran meanwhile."""
-        state: dict[str, Any] = {}
-        modes: Any = ["custom", "values"]
-        config: Any = {**_config(thread), "run_id": trace}
-        stream: Any = self.graph.astream(what, config, stream_mode=modes)
-        async for mode, event in stream:
-            if mode == "custom":
-                watch(event)
-            else:
-                state = event
-        return state
+        if not confirmations(snapshot.values, snapshot.interrupts):
+            raise Problem("The turn waits for something that this command cannot answer.")
+        return report(thread, snapshot.values, snapshot.interrupts, tracing.told(trace))
 
 
 def answers(
@@ -149,25 +141,23 @@ def answers(
             "Nothing waits for a confirmation in this thread. Nothing was done by this;"
             " `support-agent audit` says what was done before."
         )
-    for decision in decisions:
-        if decision.call_id not in pending:
-            known = ", ".join(map(shown, pending))
+    given: dict[str, Any] = {}
+    for each in decisions:
+        if each.call_id not in pending:
             raise Problem(
-                f"No confirmation is pending for {shown(decision.call_id)}, but for {known}."
-                " Nothing was done."
+                f"No confirmation is pending for {shown(each.call_id)}, but for"
+                f" {', '.join(map(shown, pending))}. Nothing was done."
             )
-    calls = [decision.call_id for decision in decisions]
-    if twice := [id_ for id_ in pending if calls.count(id_) > 1]:
-        raise Problem(f"The call {shown(twice[0])} was decided twice. Nothing was done.")
-    return {
-        pending[each.call_id]["interrupt_id"]: {
+        waits = pending[each.call_id]
+        if waits["interrupt_id"] in given:
+            raise Problem(f"The call {shown(each.call_id)} was decided twice. Nothing was done.")
+        given[waits["interrupt_id"]] = {
             "decision": "confirm" if each.confirmed else "reject",
             "call_id": each.call_id,
-            "digest": pending[each.call_id]["digest"],
+            "digest": waits["digest"],
             "reason": each.reason,
         }
-        for each in decisions
-    }
+    return given
 
 
 def _config(thread: str) -> Any:
@@ -175,9 +165,7 @@ def _config(thread: str) -> Any:
 
 
 @asynccontextmanager
-async def open_session(
-    settings: Settings, customer: str | None, shop: Shop | None = None
-) -> AsyncIterator[Session]:
+async def open_session(settings: Settings, customer: str | None) -> AsyncIterator[Session]:
     """Opens the database and the threads. Raises Problem for a customer that the shop lacks."""
     who = settings.customer if customer is None else customer
     if not is_text(who):
@@ -185,7 +173,7 @@ async def open_session(
     logs.install(settings)
     model = connect(settings)
     database = open_database(settings.database_url)
-    shop = shop or open_shop(database, settings.shop_url, settings.shop_token)
+    shop = open_shop(database, settings.shop_url, settings.shop_token)
     try:
         await _check_customer(shop, who)
         async with open_saver(database) as saver:

@@ -1,17 +1,26 @@
-"""What the staff's commands share: their options, how they run, how they list."""
+"""What commands share: how they run, the office that the staff's work in, how they list."""
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 import click
 
 from agent.cli import process
 
 if TYPE_CHECKING:
-    from agent.cli.office import Office
+    from agent.desk import SqlDesk
+    from agent.ledger import Ledger
+    from agent.settings import Settings
+    from tools.database import Database
 
+P = ParamSpec("P")
 LONGEST = 1000  # characters of what is kept of a member of staff's words
 
 
@@ -29,16 +38,77 @@ by_staff = click.option("--as", "staff", required=True, callback=_words, help="W
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-def at_work(work: "Callable[[Office], Awaitable[int]]") -> int:
-    """Runs a command in the office of the settings; its exit code."""
-    from agent import settings
-    from agent.cli.office import open_office
+def async_command(command: Callable[P, Coroutine[Any, Any, int]]) -> Callable[P, int]:
+    """Runs a command to its end, which a tool that ignores being cancelled does not hold up."""
 
-    async def run() -> int:
+    @wraps(command)
+    def run(*arguments: P.args, **options: P.kwargs) -> int:
+        with asyncio.Runner() as runner:
+            code = runner.run(command(*arguments, **options))
+            if runner.run(_something_runs_on()):
+                from agent import tracing
+
+                sys.stdout.flush()
+                tracing.flush()
+                os._exit(code)
+        return code
+
+    return run
+
+
+async def _something_runs_on() -> bool:
+    """Whether something was left behind that does not end within a second of being told to."""
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    return bool(left) and bool((await asyncio.wait(left, timeout=1))[1])
+
+
+@dataclass(frozen=True)
+class Office:
+    """What the staff's commands work with: the ledger and the desk, without graph or model."""
+
+    settings: "Settings"
+    database: "Database"
+    ledger: "Ledger"
+    desk: "SqlDesk"
+
+
+@asynccontextmanager
+async def open_office(settings: "Settings") -> AsyncIterator[Office]:
+    """Opens the database and the shop, and closes both."""
+    from agent.desk import SqlDesk
+    from agent.ledger import Ledger
+    from agent.store import open_database
+    from agent.write_tools import WriteTools
+    from tools.policy.action_rules import action_rules
+    from tools.registry import WRITES
+    from tools.shop import close_shop, open_shop
+
+    database = open_database(settings.database_url)
+    shop = open_shop(database, settings.shop_url, settings.shop_token)
+    desk = SqlDesk(database)
+    tools = WriteTools({tool.name: tool for tool in WRITES}, shop, desk, settings.tool_timeout)
+    try:
+        ledger = Ledger(database, tools, action_rules(WRITES))
+        yield Office(settings, database, ledger, desk)
+    finally:
+        await close_shop(shop)
+        await database.close()
+
+
+def at_work(command: Callable[Concatenate[Office, P], Awaitable[int]]) -> Callable[P, int]:
+    """A command that is given the office of the settings first, to work in until it ends."""
+
+    @async_command
+    @wraps(command)
+    async def working(*arguments: P.args, **options: P.kwargs) -> int:
+        from agent import settings
+
         async with open_office(settings.load()) as office:
-            return await work(office)
+            return await command(office, *arguments, **options)
 
-    return asyncio.run(run())
+    return working
 
 
 def show(

@@ -26,22 +26,18 @@ def check(file: Path, as_json: bool) -> int:
     FILE is the body of a streamed response: OpenAI's Responses or Chat Completions, or Anthropic's
     Messages.
     """
-    found = _found(_events(file), file)
+    from agent.wire.protocols import SIZE, Events
+
+    events = list(Events(process.text_of(file, SIZE, "Nothing was checked.").encode()))
+    found = _found(events, _protocol(events, file))
     click.echo(json.dumps(found, ensure_ascii=False) if as_json else "\n".join(_lines(found)))
     return 0 if found["whole"] else 1
 
 
-def _events(file: Path) -> list[str]:
-    from agent.wire.protocols import SIZE, Events
-
-    return list(Events(process.text_of(file, SIZE, "Nothing was checked.").encode()))
-
-
-def _found(events: list[str], file: Path) -> dict[str, Any]:
+def _found(events: list[str], protocol: "Protocol") -> dict[str, Any]:
     from agent.wire.assemble import StreamInterrupted
     from agent.wire.guard import take
 
-    protocol = _protocol(events, file)
     assembler, problem = protocol.assembler(lambda *_: None), None
     try:
         for data in events:
@@ -50,12 +46,15 @@ def _found(events: list[str], file: Path) -> dict[str, Any]:
         assembler.whole()
     except StreamInterrupted as error:
         problem = str(error)
-    calls = [
-        {"call_id": c.call_id, "name": c.name, "whole": c.whole, "broke": c.broke or None}
-        for c in assembler.seen
-    ]
-    about = {"protocol": protocol.name, "whole": problem is None, "problem": problem}
-    return {**about, "calls": calls}
+    return {
+        "protocol": protocol.name,
+        "whole": problem is None,
+        "problem": problem,
+        "calls": [
+            {"call_id": c.call_id, "name": c.name, "whole": c.whole, "broke": c.broke or None}
+            for c in assembler.seen
+        ],
+    }
 
 
 def _protocol(events: list[str], file: Path) -> "Protocol":

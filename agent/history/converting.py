@@ -113,8 +113,7 @@ class Conversion:
                 yield {"role": role, "content": _plain(said) or None, **asked}
 
     def _made(self, parts: Iterable[Part], role: Role) -> list[Raw]:
-        made = (self._one(part, role) for part in parts)
-        return [raw for raw in made if raw is not None]
+        return [raw for part in parts if (raw := self._one(part, role)) is not None]
 
     def _one(self, part: Part, role: Role) -> Raw | None:
         if part.kind == "call":
@@ -126,7 +125,7 @@ class Conversion:
             return self._image(part, role)
         if part.kind not in ("text", "refusal"):
             return self._lose(part.raw.get("type") or "a function's result", part)
-        if part.kind == "refusal" and self.to != "messages":
+        if part.kind == "refusal" and self.to != "messages" and role == "assistant":
             return {"type": "refusal", "refusal": part.text}
         if part.kind == "refusal":
             self._lose("that it is a refusal; its words stay", part)
@@ -203,16 +202,17 @@ class Conversion:
     def _options(self) -> Raw:
         if not self.history.key or self.history.key == "content":
             return {}
-        given = {name: value for name, value in self.history.document.items() if value is not None}
-        for name in (self.history.key, "system", "instructions"):
-            given.pop(name, None)
+        elsewhere = (self.history.key, "system", "instructions")
+        given = {
+            name: value for name, value in self.history.document.items()
+            if value is not None and name not in elsewhere
+        }  # fmt: skip
         if not self.history.is_request:  # what a response says beside its message
             self.lost += [Lost("", f"`{name}`") for name in given]
             return {}
-        return options(given, self.history.protocol, self.to, self._name)
-
-    def _name(self, what: str) -> None:
-        self.lost.append(Lost("", what))
+        kept, lost = options(given, self.history.protocol, self.to)
+        self.lost += [Lost("", what) for what in lost]
+        return kept
 
 
 def _plain(blocks: list[Raw]) -> str | list[Raw]:

@@ -19,14 +19,13 @@ Progress = Callable[[int, int], None]  # messages so far, and of how many
 
 @dataclass(eq=False)
 class Response:
-    """The calls that the model made together. last: the place of its last message.
+    """The calls that the model made together.
 
-    closed: a message behind it is not the model's. sealed: one of them is no result either.
+    last: the place of its last message. sealed: something behind it is no result.
     """
 
     last: int
     calls: list["Placed"] = field(default_factory=list)
-    closed: bool = False
     sealed: bool = False
 
 
@@ -88,10 +87,10 @@ class Examination:
     def _enter(self, message: Message, place: int) -> None:
         current = self._current
         if message.role != "assistant":
-            if current:
-                current.closed, current.sealed = True, current.sealed or not message.parts
+            if current and not message.parts:
+                current.sealed = True
             return
-        if self.history.protocol == "responses" and current and not current.closed:
+        if self.history.protocol == "responses" and current and current.last == place - 1:
             current.last = place
         else:
             self._current = Response(place)
@@ -190,6 +189,6 @@ class Examination:
 
 def _is_object(arguments: object, *, text: bool) -> bool:
     """An object in Messages, which was read strictly with all the rest; else the text of one."""
-    if text and isinstance(arguments, str):
-        return SEAL not in sealed(arguments)
-    return not text and isinstance(arguments, dict)
+    if text:
+        return isinstance(arguments, str) and SEAL not in sealed(arguments)
+    return isinstance(arguments, dict)

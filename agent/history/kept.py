@@ -39,8 +39,9 @@ async def results_of(url: str, thread: str) -> Known | None:
         given = part.arguments if isinstance(part.arguments, dict) else sealed(str(part.arguments))
         call: Any = {"call_id": part.id, "name": part.name, "arguments": given}
         found = [output_of(result) for told, result in kept if _is_same(told, call)]
-        mine = () if found else (record for record in records if _is_of(record, call))
-        found += (output_of(of_record(call, TOOLS[each.tool], each)) for each in mine)
+        if not found:
+            mine = [record for record in records if _is_of(record, call)]
+            found = [output_of(of_record(call, TOOLS[each.tool], each)) for each in mine]
         if not found or any(each != found[0] for each in found):
             raise KeyError(part.id)
         return found[0]

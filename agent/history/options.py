@@ -1,6 +1,5 @@
 """What a request says beside its history, in the words of another protocol."""
 
-from collections.abc import Callable
 from typing import Any
 
 from agent.history.model import Raw
@@ -13,28 +12,26 @@ LONGEST_ANSWER: dict[Name, str] = {
     "responses": "max_output_tokens",
     "messages": "max_tokens",
 }
-CHOICES = {"required": "any", "any": "required"}  # of tools: OpenAI's word and Anthropic's
+CHOICES = ("required", "any")  # one of the tools: OpenAI's word and Anthropic's
 OF_A_TOOL = {"type", "function", "name", "description", "strict", "parameters", "input_schema"}
 
 
-def options(given: Raw, of: Name, to: Name, lose: Callable[[str], None]) -> Raw:
-    """The options that `to` has as well. lose: is told of each that it has not."""
-    left = dict(given)
+def options(given: Raw, of: Name, to: Name) -> tuple[Raw, list[str]]:
+    """The options that `to` has as well, and in words those that it has not."""
+    left, lost = dict(given), list[str]()
     same = SAME if "messages" in (of, to) else (*SAME, *OPENAIS)
     kept = {name: left.pop(name) for name in same if name in left}
     for name in (LONGEST_ANSWER[of], "max_tokens"):
         if name in left and LONGEST_ANSWER[to] not in kept:
             kept[LONGEST_ANSWER[to]] = left.pop(name)
-    kept |= _tools(left, to, lose)
-    for name in left:
-        lose(f"`{name}`")
-    return kept
+    kept |= _tools(left, to, lost)
+    return kept, lost + [f"`{name}`" for name in left]
 
 
-def _tools(left: Raw, to: Name, lose: Callable[[str], None]) -> Raw:
+def _tools(left: Raw, to: Name, lost: list[str]) -> Raw:
     """The tools, and how they may be called, where any is left; takes them out of `left`."""
     given = left.pop("tools") if isinstance(left.get("tools"), list) else []
-    tools = [tool for tool in (_tool(each, to, lose) for each in given) if tool]
+    tools = [tool for tool in (_tool(each, to, lost) for each in given) if tool]
     if not tools:
         return {}
     asked, parallel = left.get("tool_choice"), left.pop("parallel_tool_calls", None)
@@ -50,17 +47,17 @@ def _tools(left: Raw, to: Name, lose: Callable[[str], None]) -> Raw:
     return {"tools": tools, **{n: value for n, value in beside.items() if value is not None}}
 
 
-def _tool(tool: Any, to: Name, lose: Callable[[str], None]) -> Raw | None:
+def _tool(tool: Any, to: Name, lost: list[str]) -> Raw | None:
     raw = tool if isinstance(tool, dict) else {}
     about = raw["function"] if isinstance(raw.get("function"), dict) else raw
     schema = about.get("input_schema", about.get("parameters"))
     if schema is None and raw.get("type") == "function":
         schema = {"type": "object", "properties": {}}  # OpenAI's own reading of none
     if not isinstance(schema, dict) or not isinstance(about.get("name"), str):
-        lose(f"a tool of the kind {raw.get('type')}")
+        lost.append(f"a tool of the kind {raw.get('type')}")
         return None
-    for name in [n for n, value in {**raw, **about}.items() if n not in OF_A_TOOL and value]:
-        lose(f"a tool's `{name}`")
+    fields = {**raw, **about}.items()
+    lost += [f"a tool's `{name}`" for name, value in fields if name not in OF_A_TOOL and value]
     told = {n: about[n] for n in ("name", "description", "strict") if about.get(n) is not None}
     if to == "messages":
         return {**told, "input_schema": schema}
@@ -82,6 +79,6 @@ def _choice(choice: Any, names: set[str], to: Name) -> Any:
         return {"type": "tool" if to == "messages" else "function", "name": name}
     if word not in ("auto", "none", *CHOICES):
         return None
-    if (word in CHOICES) and (word == "any") != (to == "messages"):
-        word = CHOICES[word]
+    if word in CHOICES:
+        word = "any" if to == "messages" else "required"
     return {"type": word} if to == "messages" else word
