@@ -46,6 +46,11 @@ def test_a_turn_that_was_not_traced_has_nowhere_to_note_it(server: Ingest) -> No
     commands.refused(give(server, turn, "--score", "up"), "No trace", "Nothing was sent")
 
 
+def test_a_turn_beyond_what_a_database_counts_is_wrong_usage(server: Ingest) -> None:
+    options = ("--thread", "t-1", "--turn", str(2**63), "--score", "up")
+    commands.refused(server.run("feedback", *options), "--turn")
+
+
 def test_what_langsmith_does_not_take_is_said(server: Ingest) -> None:
     turn = server.run("ask", QUESTION, "--json")
     server.answer = (500, {})

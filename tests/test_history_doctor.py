@@ -344,6 +344,10 @@ def test_what_is_not_touched_stays_the_very_same_and_the_given_is_never_changed(
      [{"type": "Feature"}], {"choices": [{"message": {"role": "user", "content": "?"}}]},
      {"input": [{"role": "user", "content": [
          {"type": "tool_result", "tool_use_id": "a", "content": "?"}]}]},
+     {"messages": [{"role": "system", "content": [
+         {"type": "tool_result", "tool_use_id": "a", "content": "?"}]}]},
+     {"system": [{"type": "tool_result", "tool_use_id": "a", "content": "?"}],
+      "messages": [{"role": "user", "content": "?"}]},
      {"choices": [{}]}, {"output": [None]},
      {"system": 3, "messages": [{"role": "user", "content": "?"}]},
      {"messages": [{"messages": [{"role": "user", "content": "?"}]}]}],

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agent.cli.staff import Office, as_json, at_work, by_staff, minute, refuse, show, tell, words
+from agent.problems import Problem
 
 if TYPE_CHECKING:
     from agent.ledger_records import Outcome, Record
 
+TURN = click.IntRange(1, 2**31 - 1)  # what a column holds
 SHORTEST = 6  # characters of a key that may name a request
 SHOWN = (
     *("key", "tool", "subject", "arguments", "customer_id", "thread_id", "role"),
@@ -58,11 +60,7 @@ async def reject(office: Office, request: str, staff: str, reason: str) -> int:
 @click.command()
 @click.option("--thread", help="Of this conversation only.")
 @click.option("--order", help="About this order only.")
-@click.option(
-    "--turn",
-    type=click.IntRange(1, 2**31 - 1),
-    help="Follow this turn of the thread, call by call.",
-)
+@click.option("--turn", type=TURN, help="Follow this turn of the thread, call by call.")
 @as_json
 @at_work
 async def audit(
@@ -93,7 +91,6 @@ async def audit(
 
 async def _accept(office: Office, thread: str, turn: int, as_json: bool) -> int:
     from agent.acceptance import accept
-    from agent.problems import Problem
     from tools.shop.records import shown
 
     report = await accept(office.ledger, thread, turn)
@@ -114,7 +111,6 @@ async def _accept(office: Office, thread: str, turn: int, as_json: bool) -> int:
 
 
 def _order_id(typed: str) -> str:
-    from agent.problems import Problem
     from tools.ids import normalise_order_id
 
     try:
@@ -136,7 +132,6 @@ async def _decide(office: Office, request: str, staff: str, **decision: Any) -> 
 
 
 def _only(request: str, found: "list[Record]") -> "Record":
-    from agent.problems import Problem
     from tools.shop.records import shown
 
     if len(request) < SHORTEST or not found:

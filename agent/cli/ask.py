@@ -9,6 +9,7 @@ import click
 
 from agent.cli import process
 from agent.cli.staff import async_command
+from agent.problems import check_question
 
 if TYPE_CHECKING:
     from agent.cli.session import CallDecision
@@ -28,10 +29,8 @@ turn_as_json = click.option(
 @async_command
 async def ask(text: str, customer: str | None, thread: str | None, as_json: bool) -> int:
     """Ask one question and print the answer."""
-    from agent import settings
-    from agent.problems import check_question
-
     check_question(text)
+    from agent import settings
     from agent.cli.screen import Progress
     from agent.cli.session import open_session
 

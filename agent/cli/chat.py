@@ -7,6 +7,7 @@ import click
 
 from agent.cli import process
 from agent.cli.ask import customer_option, kept, tell_thread, thread_option
+from agent.problems import Problem
 
 if TYPE_CHECKING:
     from agent.cli.session import Session
@@ -34,7 +35,6 @@ def chat(customer: str | None, thread: str | None) -> int:
 
 def _converse(runner: asyncio.Runner, session: "Session", thread: str | None) -> None:
     from agent.cli.screen import show_answer
-    from agent.problems import Problem
 
     thread_id = runner.run(session.thread(thread))
     tell_thread(thread, thread_id)
@@ -65,7 +65,6 @@ async def _next_turn(
 
 
 def _line(asked: list[dict[str, Any]]) -> str:
-    from agent.problems import Problem
     from tools.locales import clean
 
     prompt = "you"

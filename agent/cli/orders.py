@@ -10,6 +10,7 @@ import click
 
 from agent.cli import process
 from agent.cli.staff import async_command, refuse, show, tell
+from agent.problems import Problem
 
 if TYPE_CHECKING:
     from tools.database import Database
@@ -30,7 +31,6 @@ def orders() -> None:
 @async_command
 async def import_(file: Path, empty: bool) -> int:
     """Load orders from a JSON or CSV file, all or none; they replace those of the same id."""
-    from agent.problems import Problem
     from tools.shop.importer import ImportProblem, NotEmpty, import_shop, read_shop_file
 
     async with _database() as database:
@@ -70,7 +70,6 @@ async def list_(as_json: bool) -> int:
 @asynccontextmanager
 async def _database() -> AsyncIterator["Database"]:
     from agent import settings
-    from agent.problems import Problem
     from agent.store import open_database
 
     chosen = settings.load()

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agent.cli import process
+from agent.problems import Problem
+from agent.wire.assemble import StreamInterrupted
 
 if TYPE_CHECKING:
     from agent.wire.protocols import Protocol
@@ -35,7 +37,6 @@ def check(file: Path, as_json: bool) -> int:
 
 
 def _found(events: list[str], protocol: "Protocol") -> dict[str, Any]:
-    from agent.wire.assemble import StreamInterrupted
     from agent.wire.guard import take
 
     assembler, problem = protocol.assembler(lambda *_: None), None
@@ -59,7 +60,6 @@ def _found(events: list[str], protocol: "Protocol") -> dict[str, Any]:
 
 def _protocol(events: list[str], file: Path) -> "Protocol":
     """By the first event that is told by one protocol alone."""
-    from agent.problems import Problem
     from agent.wire.protocols import of_event
 
     for data in events:

@@ -3,6 +3,7 @@
 import click
 
 from agent.cli.staff import Office, as_json, at_work, by_staff, minute, refuse, show, tell, words
+from agent.problems import Problem
 
 GONE = ("threads", "turns", "calls", "tickets")
 WITHOUT_THEM = ("actions", "audit")
@@ -62,7 +63,6 @@ async def give_back(office: Office, thread: str, staff: str, note: str) -> int:
     """Return a conversation that is with a person to the agent."""
     from agent import tables
     from agent.journal import ThreadJournal
-    from agent.problems import Problem
     from tools.shop.records import shown
 
     if await office.desk.give_back(thread, staff, note):
@@ -98,7 +98,6 @@ async def list_tickets(office: Office, as_json: bool) -> int:
 async def deliver(office: Office) -> int:
     """Post what the help desk has not got yet to SUPPORT_DESK_URL."""
     from agent.outbox import outbox_of
-    from agent.problems import Problem
 
     outbox = outbox_of(office.settings, office.database)
     if outbox is None:
@@ -130,7 +129,6 @@ async def _erase(office: Office, what: str, name: str, staff: str) -> int:
     """Behind the doors of the threads, so that no turn that is going on writes afterwards."""
     from agent.cli.door import door
     from agent.erasing import NotErasable, erase, threads_of
-    from agent.problems import Problem
     from tools.shop.records import shown
 
     if not name:

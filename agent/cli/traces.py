@@ -34,14 +34,16 @@ def send() -> int:
             f"{refusal} {told['sent']} traces were sent before; the others wait. Try again."
         )
         return 4
-    more = [f" {told[what]} {words}" for what, words in LEFT.items() if told[what]]
+    more = [f" {told[what]} {rest}" for what, rest in LEFT.items() if told[what]]
     stayed = told["refused"] or told["unreadable"]
     return tell(f"{told['sent']} traces were sent." + "".join(more), code=1 if stayed else 0)
 
 
 @click.command()
 @click.option("--thread", required=True, help="The conversation.")
-@click.option("--turn", type=click.IntRange(1), required=True, help="Which of its turns.")
+@click.option(
+    "--turn", type=click.IntRange(1, 2**31 - 1), required=True, help="Which of its turns."
+)
 @click.option("--score", type=click.Choice(["up", "down"]), required=True, help="How it was.")
 @words("--comment", "Why; only where SUPPORT_TRACE_CONTENT allows words.")
 @at_work

@@ -137,8 +137,9 @@ def _message(name: Name, raw: Raw, path: str) -> Message:
 
 def _check(role: Role, parts: tuple[Part, ...], *texts: object) -> None:
     """Raises ValueError for a text that is none, and for a call or result in a wrong role."""
+    wrong = {"call": role != "assistant", "result": role not in ("user", "tool")}
     for part in parts:
-        if (role == "assistant") != (part.kind == "call") and part.kind in ("call", "result"):
+        if wrong.get(part.kind):
             raise ValueError
         texts += (part.id, part.name, part.item_id, part.text, *(each.text for each in part.inner))
     if not all(isinstance(text, str) for text in texts):
