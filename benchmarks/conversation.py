@@ -18,7 +18,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import update
 
@@ -42,11 +41,12 @@ class Conversation:
 
     async def ask_about(self, *orders: str) -> dict[str, str]:
         """One turn about two orders; the statuses that the customer was shown, by order id."""
+        question = f"What is the status of {' and '.join(f'order {order}' for order in orders)}?"
         gc.collect()
         before = time.process_time()
-        told = await self._ask(" and ".join(f"order {order}" for order in orders))
+        report = await self.session.ask(self.thread, question, lambda event: None)
         self.cpu.append(time.process_time() - before)
-        return told
+        return {card["subject"]: card["values"].get("status", "") for card in report["cards"]}
 
     async def go_on_to(self, turn: int) -> dict[str, str]:
         """The turns up to this one; what the last of them told."""
@@ -72,17 +72,9 @@ class Conversation:
         file = Path(str(self.session.database.file))
         return sum(each.stat().st_size for each in file.parent.glob(f"{file.name}*"))
 
-    async def _ask(self, orders: str) -> dict[str, str]:
-        report = await self.session.ask(self.thread, f"What is the status of {orders}?", _nobody)
-        return {card["subject"]: card["values"].get("status", "") for card in report["cards"]}
-
 
 def orders_of(turn: int) -> tuple[str, str]:
     return EARLY if turn == 3 else OTHERS[turn % len(OTHERS)]
-
-
-def _nobody(event: dict[str, Any]) -> None:
-    """Watches no progress."""
 
 
 @asynccontextmanager

@@ -21,6 +21,7 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages.tool import tool_call
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
@@ -37,11 +38,13 @@ def pause(number: int, calls: int) -> float:
     return SLOWEST * (calls - number) / calls
 
 
-@tool
 async def look_up(number: int, calls: int) -> str:
     """Looks one thing up."""
     await asyncio.sleep(pause(number, calls))
     return f"result {number}"
+
+
+TOOLS = [tool(look_up)]
 
 
 class OneRound(BaseChatModel):
@@ -65,14 +68,9 @@ class OneRound(BaseChatModel):
     def _say(self, messages: list[BaseMessage]) -> AIMessage:
         if messages[-1].type == "tool":
             return AIMessage(DRAFT)
-        asked = [
-            {"type": "tool_call", "id": f"c{n}", "name": "look_up", "args": self._arguments(n)}
-            for n in range(self.calls)
-        ]
+        arguments = [{"number": number, "calls": self.calls} for number in range(self.calls)]
+        asked = [tool_call(name="look_up", args=a, id=f"c{a['number']}") for a in arguments]
         return AIMessage("", tool_calls=asked)
-
-    def _arguments(self, number: int) -> dict[str, int]:
-        return {"number": number, "calls": self.calls}
 
 
 Turn = Callable[[], Awaitable[Any]]
@@ -81,7 +79,7 @@ Contender = Callable[[int, Any], Turn]  # what is built once for a turn is not m
 
 def _ours(calls: int, saver: Any) -> Turn:
     graph = build_graph(
-        model=OneRound(calls=calls), tools=[look_up], checkpointer=saver, settings=Settings()
+        model=OneRound(calls=calls), tools=TOOLS, checkpointer=saver, settings=Settings()
     )
     return lambda: graph.ainvoke({"messages": [HumanMessage("Well?")]}, _thread())
 
@@ -89,7 +87,7 @@ def _ours(calls: int, saver: Any) -> Turn:
 def _create_agent(calls: int, saver: Any) -> Turn:
     from langchain.agents import create_agent
 
-    graph = create_agent(OneRound(calls=calls), [look_up], checkpointer=saver)
+    graph = create_agent(OneRound(calls=calls), TOOLS, checkpointer=saver)
     return lambda: graph.ainvoke({"messages": [HumanMessage("Well?")]}, _thread())
 
 
@@ -104,7 +102,7 @@ def _tool_node(calls: int, saver: Any) -> Turn:
 
     graph = StateGraph(MessagesState)
     graph.add_node("model", ask)
-    graph.add_node("tools", ToolNode([look_up]))
+    graph.add_node("tools", ToolNode(TOOLS))
     graph.add_edge(START, "model")
     graph.add_conditional_edges("model", tools_condition)
     graph.add_edge("tools", "model")
@@ -125,10 +123,6 @@ def _pydantic_ai(calls: int, saver: Any) -> Turn:
             for n in range(calls)
         ]
         return ModelResponse(parts=parts)
-
-    async def look_up(number: int, calls: int) -> str:
-        await asyncio.sleep(pause(number, calls))
-        return f"result {number}"
 
     agent = Agent(FunctionModel(say), tools=[look_up])
     return lambda: agent.run("Well?")

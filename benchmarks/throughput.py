@@ -18,7 +18,6 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import HumanMessage
@@ -38,6 +37,7 @@ from tests.postgres import server
 TURNS = 3
 AT_LEAST = 24  # conversations in a run, so that a run of few is no shorter than the noise
 PEER = "create_agent"
+NAMES = ("ours", "theirs", "peer")  # of the databases
 _threads = iter(range(10**9))
 
 
@@ -67,9 +67,8 @@ async def _on_memory() -> AsyncIterator[dict[str, Any]]:
 @asynccontextmanager
 async def _on_sqlite() -> AsyncIterator[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
-        files = [str(Path(folder) / f"{name}.db") for name in ("ours", "theirs", "peer")]
-        urls = [f"sqlite:///{file}" for file in files]
-        async with _kept(urls, files, AsyncSqliteSaver) as graphs:
+        urls = [f"sqlite:///{folder}/{name}.db" for name in NAMES]
+        async with _kept(urls, AsyncSqliteSaver) as graphs:
             yield graphs
 
 
@@ -77,16 +76,14 @@ async def _on_sqlite() -> AsyncIterator[dict[str, Any]]:
 async def _on_postgresql() -> AsyncIterator[dict[str, Any]]:
     with server() as running:
         running.execute("ALTER SYSTEM RESET ALL", "SELECT pg_reload_conf()")
-        names = ("ours", "theirs", "peer")
-        for name in names:
+        for name in NAMES:
             running.execute(f"CREATE DATABASE {name}")
-        urls = [running.database(name) for name in names]
-        async with _kept(urls, urls, AsyncPostgresSaver) as graphs:
+        async with _kept([*map(running.database, NAMES)], AsyncPostgresSaver) as graphs:
             yield graphs
 
 
 @asynccontextmanager
-async def _kept(urls: list[str], places: list[str], saver: Any) -> AsyncIterator[dict[str, Any]]:
+async def _kept(urls: list[str], saver: Any) -> AsyncIterator[dict[str, Any]]:
     """All on databases of their own, so that none meets another's locks."""
     ours, theirs = open_database(urls[0]), open_database(urls[1])
     async with AsyncExitStack() as opened:
@@ -94,9 +91,8 @@ async def _kept(urls: list[str], places: list[str], saver: Any) -> AsyncIterator
         opened.push_async_callback(theirs.close)
         own = await opened.enter_async_context(open_saver(ours))
         await theirs.prepare()
-        others = [
-            await opened.enter_async_context(saver.from_conn_string(place)) for place in places[1:]
-        ]
+        places = [url.removeprefix("sqlite:///") for url in urls[1:]]  # a path for SQLite's
+        others = [await opened.enter_async_context(saver.from_conn_string(p)) for p in places]
         for each in others:
             await each.setup()
         yield {
