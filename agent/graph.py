@@ -35,7 +35,7 @@ from agent.state import Question, State
 from agent.store import open_database
 from agent.toolbox import AnyTool, schemas, toolbox, writing
 from agent.turn import Errand
-from agent.wire.client import client
+from agent.wire.client import Client
 from agent.write_tools import WriteTools
 from agent.writing import Writer
 from tools.database import Database
@@ -90,7 +90,7 @@ def build_graph(
     writer = Writer(ledger, limits) if ledger else None
     performer = Performer(box, shop, settings.tool_timeout, limits, writer)
     nodes = Nodes(
-        client=client(model, schemas(box), instructions().text, settings),
+        client=Client(model, schemas(box), instructions().text, settings),
         tools=box,
         performer=performer,
         composer=Composer(box),

@@ -49,7 +49,8 @@ def sealed(text: str) -> dict[str, Any]:
         return {SEAL: text}
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Of two values under one name, readers choose differently."""
     if len(dict(pairs)) != len(pairs):
         raise NotStrictJson("A key stands twice in one object.")
     return dict(pairs)
@@ -72,5 +73,5 @@ def _whole(text: str) -> int:
 
 
 _STRICT = json.JSONDecoder(
-    object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_exact, parse_int=_whole
+    object_pairs_hook=unique, parse_constant=_refuse, parse_float=_exact, parse_int=_whole
 )

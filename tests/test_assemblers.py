@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.strict import parse_strictly
-from agent.wire.assemble import Seen, StreamInterrupted
+from agent.wire import assemble
+from agent.wire.assemble import Assembler, StreamInterrupted
 from agent.wire.guard import Guard
 from agent.wire.protocols import PROTOCOLS, Protocol
 from tests.streams import (
@@ -47,10 +48,22 @@ def assembled(name: str, events: Sequence[Event]) -> Any:
 
 
 def _taken(protocol: Protocol, events: Any) -> Any:
-    assembler = protocol.assembler(lambda *_: None)
+    return _filled(protocol, events).whole()
+
+
+def _filled(protocol: Protocol, events: Any) -> Assembler:
+    assembler = protocol.assembler()
     for event in events:
         assembler.take(json.loads(json.dumps(event)))
-    return assembler.whole()
+    return assembler
+
+
+def cut_off(name: str, events: Sequence[Event]) -> tuple[list[assemble.Call], str]:
+    """The calls of a stream that ends too early, and what is said of it."""
+    assembler = _filled(BY_NAME[name], events)
+    with pytest.raises(StreamInterrupted) as broken:
+        assembler.whole()
+    return assembler.calls, str(broken.value)
 
 
 def calls_of(name: str, body: Any) -> list[tuple[str, str, str]]:
@@ -221,20 +234,17 @@ def test_a_cut_in_arguments_that_would_name_another_order_interrupts(name: str) 
     cut = Call("call_1", "get_order", ('{"order_id":"A', "-17"))
     events = BUILD[name]([cut]).events
     ends = next(n for n, event in enumerate(events) if "-17" in json.dumps(event)) + 1
-    with pytest.raises(StreamInterrupted) as broken:
-        assembled(name, events[:ends])
-    assert broken.value.seen == [
-        Seen("call_1", "get_order", False, "after 17 characters of its arguments")
-    ]
-    assert "A-17" not in str(broken.value)
+    [call], why = cut_off(name, events[:ends])
+    assert (call.call_id, call.name, call.done) == ("call_1", "get_order", False)
+    assert call.broke == "after 17 characters of its arguments"
+    assert "A-17" not in why
 
 
 @every_protocol
 def test_of_two_calls_the_finished_one_does_not_come_out_of_a_cut_stream(name: str) -> None:
     events = BUILD[name]([B21, A17]).events
-    with pytest.raises(StreamInterrupted) as broken:
-        assembled(name, events[:-4])
-    assert [seen.call_id for seen in broken.value.seen] == ["call_2", "call_1"]
+    calls, _ = cut_off(name, events[:-4])
+    assert [call.call_id for call in calls] == ["call_2", "call_1"]
 
 
 @every_protocol
@@ -514,10 +524,11 @@ async def test_a_page_is_not_a_stream(name: str) -> None:
 
 @every_protocol
 async def test_a_lost_connection_interrupts(name: str) -> None:
-    sent = frames(BUILD[name]([A17, B21]).events)
-    with pytest.raises(StreamInterrupted, match="ReadError") as broken:
-        await guarded(name, Chunks(sent[:-2], httpx2.ReadError("reset")))
-    assert [seen.call_id for seen in broken.value.seen] == ["call_1", "call_2"]
+    told: list[str] = []
+    lost = Chunks(frames(BUILD[name]([A17, B21]).events)[:-2], httpx2.ReadError("reset"))
+    with pytest.raises(StreamInterrupted, match="ReadError"):
+        await guarded(name, lost, on_named=lambda call_id, tool: told.append(call_id))
+    assert told == ["call_1", "call_2"]
 
 
 @every_protocol

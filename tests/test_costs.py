@@ -108,12 +108,14 @@ async def test_counts_that_are_told_again_count_once(
     assert Decimal(state["cost_usd"]) == 2 * Decimal(RESPONSE[name])
 
 
-def incomplete(name: str, told: Told) -> Told:
+def incomplete(name: str, told: Told, kind: str = "response.incomplete") -> Told:
     last = told.stream[-1]["response"]
     ended = {**last, "status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
-    return replace(
-        told, stream=[*told.stream[:-1], {"type": "response.incomplete", "response": ended}]
-    )
+    return replace(told, stream=[*told.stream[:-1], {"type": kind, "response": ended}])
+
+
+def called_completed(name: str, told: Told) -> Told:
+    return incomplete(name, told, "response.completed")
 
 
 BROKEN = {
@@ -163,6 +165,17 @@ def test_what_is_no_count_is_not_known_and_never_nothing(
     told, counted = case
     used = of_body(told)
     assert (used and of(used)) == counted
+
+
+async def test_a_response_that_contradicts_its_end_costs_what_it_reported(
+    database: Database,
+) -> None:
+    broken = changed(says(CALL, **USED["responses"]), called_completed)
+    with serving(broken, answers("responses")) as server:
+        settings = server.settings("responses", model=NAMED["responses"])
+        state = await ask(graph_of(settings=settings, database=database), QUESTION)
+    assert [each["ended"] for each in state["spent"]] == ["stream_interrupted", "ok"]
+    assert {each["cost_usd"] for each in state["spent"]} == {RESPONSE["responses"]}
 
 
 async def test_odd_details_of_usage_leave_a_broken_response_one(database: Database) -> None:

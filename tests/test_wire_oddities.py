@@ -10,7 +10,7 @@ from agent.wire.assemble import StreamInterrupted, joined
 from agent.wire.assemble.chat import _is_closed
 from tests.commands import here
 from tests.scripted import Scripted, answering, calling
-from tests.streams import BUILD, Call, frames, messages
+from tests.streams import BUILD, Call, chat, chunk, frames, messages
 from tests.test_assemblers import BY_NAME, Chunks, calls_of, guarded
 from tests.turns import ask, graph_of, results_of
 from tools.database import Database
@@ -56,6 +56,13 @@ def test_a_character_that_was_split_in_half_is_whole_again() -> None:
 def test_brackets_are_counted_in_linear_time() -> None:
     assert not _is_closed('{"x":"' + '\\"' * 300_000)
     assert _is_closed('{"x":"}\\"{"}')
+
+
+def test_the_odds_of_thousands_of_pieces_are_joined_in_linear_time() -> None:
+    odds = [{"token": "x", "logprob": -0.1}]
+    piece = chunk({"content": "x"}, logprobs={"content": odds, "refusal": None})
+    told = taken("chat", [piece] * 30_000 + chat([]).last)
+    assert told["choices"][0]["logprobs"] == {"content": odds * 30_000, "refusal": None}
 
 
 @pytest.mark.parametrize(

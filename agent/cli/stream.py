@@ -39,7 +39,7 @@ def check(file: Path, as_json: bool) -> int:
 def _found(events: list[str], protocol: "Protocol") -> dict[str, Any]:
     from agent.wire.guard import take
 
-    assembler, problem = protocol.assembler(lambda *_: None), None
+    assembler, problem = protocol.assembler(), None
     try:
         for data in events:
             if take(assembler, data):
@@ -47,15 +47,12 @@ def _found(events: list[str], protocol: "Protocol") -> dict[str, Any]:
         assembler.whole()
     except StreamInterrupted as error:
         problem = str(error)
-    return {
-        "protocol": protocol.name,
-        "whole": problem is None,
-        "problem": problem,
-        "calls": [
-            {"call_id": c.call_id, "name": c.name, "whole": c.whole, "broke": c.broke or None}
-            for c in assembler.seen
-        ],
-    }
+    calls = [
+        {"call_id": c.call_id, "name": c.name, "whole": c.done, "broke": c.broke}
+        for c in assembler.calls
+    ]
+    about = {"protocol": protocol.name, "whole": problem is None, "problem": problem}
+    return {**about, "calls": calls}
 
 
 def _protocol(events: list[str], file: Path) -> "Protocol":

@@ -7,7 +7,7 @@ reasoning that it cannot read, the schema of the answer. Each at most once in a 
 import logging
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage
@@ -22,24 +22,12 @@ from agent.wire import errors, ids, outgoing
 from agent.wire.assemble import StreamInterrupted
 from agent.wire.connect import connect
 from agent.wire.errors import ModelUnavailable
-from agent.wire.request import (
-    Bound,
-    Request,
-    is_openai,
-    speaks_messages,
-    speaks_responses,
-    takes_schema,
-)
+from agent.wire.request import Bound, Request, protocol
 
 log = logging.getLogger(__name__)
 
 # What a client stumbles over in an answer that came: it is broken, not the way to the server.
 UNREAD = (AssertionError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-
-
-class Client(Protocol):
-    async def respond(self, messages: Sequence[AnyMessage], config: RunnableConfig) -> AIMessage:
-        """One response to the messages. Raises ModelUnavailable, or BrokenResponse."""
 
 
 @dataclass(frozen=True)
@@ -55,29 +43,32 @@ class Way:
     reasoning: bool = True
 
 
-class ModelClient:
-    """Asks one chat model. A schema that its server refused is not sent again while this lives.
+class Client:
+    """Asks one chat model: the given one, or the one that the settings name.
 
-    Where `store=False` stands beside a conversation that is to be kept, it is sent whole.
+    A schema that its server refused is not sent again while this lives. Where `store=False` stands
+    beside a conversation that is to be kept, it is sent whole.
     """
 
     def __init__(
         self,
-        model: BaseChatModel,
+        model: BaseChatModel | None,
         tools: list[dict[str, Any]],
         instructions: str,
         settings: Settings,
     ) -> None:
-        self._model = model
+        self._model = model = model or connect(settings)
+        self._protocol = protocol(model, tools)
         self._request = Request(instructions, tools, RESPONSE_FORMAT)
         chained = getattr(model, "use_previous_response_id", False)
         self._way = Way(
-            strict=takes_schema(model) and settings.answer_format == "strict",
+            strict=self._protocol is not None and settings.answer_format == "strict",
             chained=bool(chained) and getattr(model, "store", None) is not False,
         )
         self._bound: dict[Way, Bound] = {}
 
     async def respond(self, messages: Sequence[AnyMessage], config: RunnableConfig) -> AIMessage:
+        """One response to the messages. Raises ModelUnavailable, or BrokenResponse."""
         way = self._way
         while True:
             try:
@@ -110,30 +101,28 @@ class ModelClient:
     async def _ask(
         self, way: Way, messages: Sequence[AnyMessage], config: RunnableConfig
     ) -> AIMessage:
-        bound, system = self._bound.get(way) or self._bind(way)
+        if way not in self._bound:  # what is the same in each request is made once
+            request = replace(self._request, strict=way.strict)
+            self._bound[way] = request.bound(self._model, chained=way.chained)
+        bound, system = self._bound[way]
         fitting = self._fitting(messages, way)
         # `nostream` keeps the model's raw text out of the message stream that people see.
         quiet: RunnableConfig = {**config, "tags": [*(config.get("tags") or ()), "nostream"]}
         response = await whole(bound.astream([*system, *fitting], quiet))
         return ids.with_own(response, ids.meant(messages, fitting))
 
-    def _bind(self, way: Way) -> Bound:
-        """What is the same in each request that goes out this way, made once."""
-        model = self._model
-        if getattr(model, "use_previous_response_id", False) and not way.chained:
-            model = model.model_copy(update={"use_previous_response_id": False})
-        self._bound[way] = replace(self._request, strict=way.strict).bound(model)
-        return self._bound[way]
-
     def _fitting(self, messages: Sequence[AnyMessage], way: Way) -> Sequence[AnyMessage]:
         """As this model's protocol takes it."""
-        if speaks_messages(self._model):
-            return outgoing.for_messages(messages)
-        if not is_openai(self._model):
-            return outgoing.for_others(messages)
-        if speaks_responses(self._model, self._request.tools):
-            return outgoing.for_responses(messages, reasoning=way.reasoning, chained=way.chained)
-        return outgoing.for_chat(messages)
+        match self._protocol:
+            case "messages":
+                return outgoing.for_messages(messages)
+            case "responses":
+                return outgoing.for_responses(
+                    messages, reasoning=way.reasoning, chained=way.chained
+                )
+            case "chat":
+                return outgoing.for_chat(messages)
+        return outgoing.for_others(messages)
 
 
 async def whole(stream: AsyncIterator[Any]) -> AIMessage:
@@ -145,26 +134,20 @@ async def whole(stream: AsyncIterator[Any]) -> AIMessage:
     try:
         async for chunk in stream:
             chunks += [chunk]
-    except StreamInterrupted as broken:
-        raise _broken(broken) from broken
     except Exception as error:
-        if interrupted := _interruption(error):
-            raise _broken(interrupted) from error
+        if broken := _interruption(error):
+            used = usage.of_body(broken.usage)
+            raise BrokenResponse("stream_interrupted", str(broken), used) from error
         unread = isinstance(error, UNREAD) or "No generation" in str(error)  # LangChain's: no event
         if not chunks and not unread:
             raise
-        used = usage.of_message(_added(chunks)) if chunks else None
+        used = usage.of_message(added(chunks)) if chunks else None
         raise BrokenResponse("stream_interrupted", "The response broke off.", used) from error
-    return _added(chunks)
+    return added(chunks)
 
 
-def _added(chunks: list[AIMessageChunk]) -> AIMessageChunk:
+def added(chunks: Sequence[AIMessageChunk]) -> AIMessage:
     return add_ai_message_chunks(*chunks) if len(chunks) > 1 else chunks[0]
-
-
-def _broken(interrupted: StreamInterrupted) -> BrokenResponse:
-    used = usage.of_body(interrupted.usage)
-    return BrokenResponse("stream_interrupted", str(interrupted), used)
 
 
 def _interruption(error: BaseException | None) -> StreamInterrupted | None:
@@ -172,13 +155,3 @@ def _interruption(error: BaseException | None) -> StreamInterrupted | None:
     if error is None or isinstance(error, StreamInterrupted):
         return error
     return _interruption(error.__cause__)
-
-
-def client(
-    model: BaseChatModel | None,
-    tools: list[dict[str, Any]],
-    instructions: str,
-    settings: Settings,
-) -> Client:
-    """The given chat model, or the one that the settings name, ready to be asked."""
-    return ModelClient(model or connect(settings), tools, instructions, settings)

@@ -82,16 +82,18 @@ def _online(settings: Settings, network: httpx2.AsyncBaseTransport | None) -> di
 def _anthropic(settings: Settings) -> BaseChatModel:
     options = {**_server(settings, "anthropic"), "model": settings.model.partition(":")[2]}
     try:
-        from anthropic import DefaultAsyncHttpxClient
-
-        from agent.wire.anthropic import GuardedAnthropic
+        import anthropic
+        from langchain_anthropic import ChatAnthropic
     except ImportError:
         raise Problem(
             f"SUPPORT_MODEL is {settings.model}, and its client is not installed. Nothing was"
             " asked; install langchain-anthropic, or this package with its extra `anthropic`."
         ) from None
-    http = _guarded(_network(DefaultAsyncHttpxClient), settings)
-    return GuardedAnthropic.over(http, streaming=True, stream_usage=True, **options)
+    http = _guarded(_network(anthropic.DefaultAsyncHttpxClient), settings)
+    model = ChatAnthropic(streaming=True, stream_usage=True, **options)
+    # LangChain's class takes no option for it; the client that it asks is made when it is needed.
+    model._async_client = anthropic.AsyncClient(**model._client_params, http_client=http)
+    return model
 
 
 def _server(settings: Settings, vendor: str) -> dict[str, Any]:

@@ -15,13 +15,14 @@ from typing import Any
 
 import httpx2
 
-from agent.strict import SEAL, SPACE, sealed
+from agent.strict import SEAL, SPACE, sealed, unique
 from agent.wire import record
 from agent.wire.assemble import WRONG_FORM, Assembler, Body, NoEvents, OnNamed, StreamInterrupted
 from agent.wire.protocols import DONE, SIZE, Events, Protocol, of_path
 
 LONGEST = 900  # seconds for one response, however lively it is
 REST = 0.1  # seconds for what comes behind the last event
+UNIQUE = json.JSONDecoder(object_pairs_hook=unique)
 UNSUITED = ("content-length", "content-encoding", "transfer-encoding", "content-type")
 
 
@@ -55,7 +56,7 @@ class Guard(httpx2.AsyncBaseTransport):
         return httpx2.Response(
             response.status_code,
             headers=[*headers, ("content-type", kind)],
-            stream=_Whole(self, protocol, response, streamed),
+            stream=_Told(response, self._told(protocol, response, streamed)),
             extensions=response.extensions,
         )
 
@@ -76,63 +77,58 @@ class Guard(httpx2.AsyncBaseTransport):
             sent = [(await request.aread()).decode(errors="replace")]
             await record.keep(self.recordings, f"{protocol.name}-refused", sent)
 
-
-@dataclass
-class _Whole(httpx2.AsyncByteStream):
-    """What the client reads: nothing until all is there."""
-
-    guard: Guard
-    protocol: Protocol
-    response: httpx2.Response
-    streamed: bool
-    read: bool = False
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        if self.read:  # OpenAI's client reads on behind the end, to keep the connection
-            return
-        self.read = True
-        source = _Bounded(self.response, self.guard.stall)
-        if self.streamed:
-            body = await self._assembled(source)
-            mend(self.protocol, body)
-            for frame in self.protocol.frames(body):
+    async def _told(
+        self, protocol: Protocol, response: httpx2.Response, streamed: bool
+    ) -> AsyncIterator[bytes]:
+        source = _Bounded(response, self.stall)
+        if streamed:
+            body = await self._assembled(protocol, source)
+            mend(protocol, body)
+            for frame in protocol.frames(body):
                 yield frame
         else:
             content = b"".join([chunk async for chunk in source])
-            body = check_unstreamed(self.protocol, content)
-            yield json.dumps(body).encode() if mend(self.protocol, body) else content
+            body = check_unstreamed(protocol, content)
+            yield json.dumps(body).encode() if mend(protocol, body) else content
 
-    async def aclose(self) -> None:
-        await self.response.aclose()
-
-    async def _assembled(self, source: "_Bounded") -> Body:
-        assembler = self.protocol.assembler(self.guard.on_named)
+    async def _assembled(self, protocol: Protocol, source: "_Bounded") -> Body:
+        assembler = protocol.assembler(self.on_named)
         received: list[str] = []
-        try:
-            await self._take(source, assembler, received)
-        finally:
-            if self.guard.recordings:
-                await record.keep(self.guard.recordings, self.protocol.name, received)
-        return assembler.whole()
-
-    async def _take(self, source: "_Bounded", assembler: Assembler, received: list[str]) -> None:
         try:
             async for data in Events(source):
                 if not source.ended:
                     received.append(data)
                     source.ended = take(assembler, data)
+            if not received:
+                raise NoEvents("The server's answer holds no event.")
+            return assembler.whole()
         except StreamInterrupted as error:
-            error.seen = error.seen or assembler.seen
-            error.usage = error.usage or assembler.usage
+            error.usage = assembler.usage
             raise
-        except httpx2.SSEError as error:
-            raise assembler.interrupted("An event is too large.") from error
-        if not received:
-            raise NoEvents("The server's answer holds no event.")
+        finally:
+            if self.recordings:
+                await record.keep(self.recordings, protocol.name, received)
 
 
 @dataclass
-class _Bounded(httpx2.AsyncByteStream):
+class _Told(httpx2.AsyncByteStream):
+    """What the client reads: nothing until all is there.
+
+    OpenAI's reads on behind the end, to keep the connection, and finds nothing more.
+    """
+
+    response: httpx2.Response
+    frames: AsyncIterator[bytes]
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self.frames
+
+    async def aclose(self) -> None:
+        await self.response.aclose()
+
+
+@dataclass
+class _Bounded:
     """A body's bytes within all bounds, else StreamInterrupted.
 
     ended: what comes now is read for the connection's sake, and briefly.
@@ -175,9 +171,9 @@ def take(assembler: Assembler, data: str) -> bool:
     if data.startswith(DONE):
         return True
     try:
-        event = json.loads(data, object_pairs_hook=_unique)
+        event = UNIQUE.decode(data)
     except (ValueError, RecursionError):
-        raise assembler.interrupted("An event is not JSON.") from None
+        raise StreamInterrupted("An event is not JSON.") from None
     assembler.take(event)
     return assembler.ended
 
@@ -185,18 +181,11 @@ def take(assembler: Assembler, data: str) -> bool:
 def check_unstreamed(protocol: Protocol, content: bytes) -> Body:
     """A body that came whole, held to the rules. Raises StreamInterrupted."""
     try:
-        body: Body = json.loads(content, object_pairs_hook=_unique)
+        body: Body = UNIQUE.decode(content.decode())
         protocol.check(body)
     except (*WRONG_FORM, RecursionError):
         raise StreamInterrupted("The server's answer does not have its protocol's form.") from None
     return body
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> Body:
-    """Of two values under one name, readers choose differently."""
-    if len(dict(pairs)) != len(pairs):
-        raise ValueError("a name stands twice")
-    return dict(pairs)
 
 
 def mend(protocol: Protocol, body: Body) -> bool:
@@ -205,8 +194,9 @@ def mend(protocol: Protocol, body: Body) -> bool:
     Whether there was any of it.
     """
     counts = counted(body.get("usage"))
-    found = bool(counts != body.get("usage"))
-    body |= {"usage": counts} if found else {}
+    found: bool = counts != body.get("usage")
+    if found:
+        body["usage"] = counts
     for holder, name in protocol.arguments(body):
         given = holder[name]
         text = given if isinstance(given, str) else json.dumps(given)

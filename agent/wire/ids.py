@@ -5,11 +5,10 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Any, TypeVar
+from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-M = TypeVar("M", bound=BaseMessage)
 OURS = re.compile(r"call_[0-9a-f]{48}")
 
 
@@ -29,7 +28,8 @@ def sendable(
             own = [call["id"] or "" for call in message.tool_calls]
             times.update(own)
             count = times if unique else Counter(own)
-            ids = {id_: id_ if place < kept else _fit(id_, count[id_], fits) for id_ in own}
+            fit = {id_: _fit(id_, count[id_], fits) for id_ in own} if place >= kept else {}
+            ids = {old: new for old, new in fit.items() if old != new}
         sent.append(_renamed(message, ids))
     return sent
 
@@ -52,9 +52,9 @@ def with_own(response: AIMessage, names: dict[str, str]) -> AIMessage:
     """A last message whose cards name calls as `meant` does, not as they were sent."""
     if not names or response.tool_calls:
         return response
-    if isinstance(response.content, str):
-        return _with(response, content=_own(response.content, names))
-    return _with(response, content=[_own(block, names) for block in response.content])
+    said: Any = response.content
+    own = _own(said, names) if isinstance(said, str) else [_own(block, names) for block in said]
+    return response.model_copy(update={"content": own})
 
 
 def _own(said: Any, names: dict[str, str]) -> Any:
@@ -73,15 +73,14 @@ def _fit(id_: str, time: int, fits: re.Pattern[str]) -> str:
 
 
 def _renamed(message: AnyMessage, ids: dict[str, str]) -> AnyMessage:
-    if isinstance(message, ToolMessage):
-        new = ids.get(message.tool_call_id, message.tool_call_id)
-        return message if new == message.tool_call_id else _with(message, tool_call_id=new)
-    if not isinstance(message, AIMessage) or all(old == new for old, new in ids.items()):
+    if isinstance(message, ToolMessage) and message.tool_call_id in ids:
+        return message.model_copy(update={"tool_call_id": ids[message.tool_call_id]})
+    if not isinstance(message, AIMessage) or not ids:
         return message
     calls = [{**call, "id": ids.get(call["id"] or "", call["id"])} for call in message.tool_calls]
-    if isinstance(message.content, str):
-        return _with(message, tool_calls=calls)
-    return _with(message, tool_calls=calls, content=[_block(each, ids) for each in message.content])
+    said = message.content
+    content = said if isinstance(said, str) else [_block(each, ids) for each in said]
+    return message.model_copy(update={"tool_calls": calls, "content": content})
 
 
 def _block(block: Any, ids: dict[str, str]) -> Any:
@@ -89,7 +88,3 @@ def _block(block: Any, ids: dict[str, str]) -> Any:
     if not isinstance(block, dict) or block.get("call_id") not in ids:
         return block
     return {**block, "call_id": ids[block["call_id"]]}
-
-
-def _with(message: M, **changed: Any) -> M:
-    return message.model_copy(update=changed)

@@ -12,11 +12,6 @@ FITS: dict[Name, re.Pattern[str]] = {"responses": OPENAI, "chat": OPENAI, "messa
 
 # How a response ends that is complete, in any of them and in LangChain's words.
 ENDED = {
-    "completed",
-    "stop",
-    "tool_calls",
-    "function_call",
-    "end_turn",
-    "tool_use",
-    "stop_sequence",
+    *("completed", "stop", "tool_calls", "function_call"),
+    *("end_turn", "tool_use", "stop_sequence"),
 }

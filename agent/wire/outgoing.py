@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from langchain_core.messages import AIMessage, AnyMessage
 
@@ -20,8 +20,7 @@ def for_responses(
     A call of another protocol is written out, since the client would take one whose id was there
     before for a repetition. Without its reasoning an item must not be sent under its id.
     """
-    kept = max(map(_place_kept, enumerate(messages, 1)), default=0) if chained else 0
-    sent = ids.sendable(messages, names.OPENAI, kept=kept)
+    sent = ids.sendable(messages, names.OPENAI, kept=_kept(messages) if chained else 0)
     return [_items(m, reasoning) if _calls(m) else m for m in sent]
 
 
@@ -40,14 +39,18 @@ def for_others(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     return [_plain(m) if _calls(m) else m for m in messages]
 
 
-def _place_kept(numbered: tuple[int, AnyMessage]) -> int:
-    """The place, from 1, of a response that the vendor keeps; 0 for other messages."""
-    place, message = numbered
-    id_ = str(message.response_metadata.get("id", "")) if isinstance(message, AIMessage) else ""
-    return place if id_.startswith("resp_") else 0
+def _kept(messages: Sequence[AnyMessage]) -> int:
+    """How many messages the vendor keeps: all up to its newest response."""
+    responses = (
+        place
+        for place, message in enumerate(messages, 1)
+        if isinstance(message, AIMessage)
+        and str(message.response_metadata.get("id")).startswith("resp_")
+    )
+    return max(responses, default=0)
 
 
-def _calls(message: AnyMessage) -> bool:
+def _calls(message: AnyMessage) -> TypeGuard[AIMessage]:
     return isinstance(message, AIMessage) and bool(message.tool_calls)
 
 
@@ -57,22 +60,19 @@ def _blocks(message: AnyMessage) -> list[Block]:
     return [block for block in message.content if isinstance(block, dict) and "type" in block]
 
 
-def _plain(message: AnyMessage) -> AnyMessage:
+def _plain(message: AIMessage) -> AIMessage:
     kept = [block for block in _blocks(message) if not _is_item(block)]
     return message.model_copy(update={"content": kept or ""})
 
 
-def _items(message: AnyMessage, reasoning: bool) -> AnyMessage:
-    assert isinstance(message, AIMessage)
+def _items(message: AIMessage, reasoning: bool) -> AIMessage:
     blocks = _blocks(message)
     kept = [b for b in blocks if b["type"] not in THOUGHTS or _is_readable(b, reasoning)]
     if len(kept) < len(blocks):
-        kept = [_nameless(block) for block in kept]
+        kept = [{name: v for name, v in block.items() if name != "id"} for block in kept]
     written = {b.get("call_id") for b in kept if b["type"] == "function_call"}
     kept += [_item(dict(call)) for call in message.tool_calls if call["id"] not in written]
-    if kept == message.content:
-        return message
-    return message.model_copy(update={"content": kept})
+    return message if kept == message.content else message.model_copy(update={"content": kept})
 
 
 def _is_readable(block: Block, reasoning: bool) -> bool:
@@ -83,10 +83,6 @@ def _is_readable(block: Block, reasoning: bool) -> bool:
 def _is_item(block: Block) -> bool:
     kept_by_id = str(block.get("id") or "").startswith("rs_")
     return block["type"] == "function_call" or (block["type"] == "reasoning" and kept_by_id)
-
-
-def _nameless(block: Block) -> Block:
-    return {name: value for name, value in block.items() if name != "id"}
 
 
 def _item(call: dict[str, Any]) -> Block:

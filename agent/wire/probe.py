@@ -9,45 +9,43 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, HumanMessage, ToolMessage
-from langchain_core.messages.ai import add_ai_message_chunks
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from agent.admission import BrokenResponse, admit
 from agent.calls import ToolCall
 from agent.wire import errors
 from agent.wire.assemble import NoEvents
-from agent.wire.request import Request, takes_schema
+from agent.wire.client import added
+from agent.wire.request import Request, protocol
 
 Finding = Literal["yes", "no", "unknown"]
 
 QUESTION = "Where are order A-17 and order B-21? Look both up at once."
 INSTRUCTIONS = "You answer questions about orders. Look each order up with get_order, all at once."
+MARK = "amber-41"  # nobody writes that who is not held to the schema
+
+
+def _object(**fields: dict[str, Any]) -> dict[str, Any]:
+    """The schema of an object as strict ones have to be."""
+    closed = {"required": [*fields], "additionalProperties": False}
+    return {"type": "object", "properties": fields, **closed}
+
+
 TOOL: dict[str, Any] = {
     "type": "function",
     "function": {
         "name": "get_order",
         "description": "One order by its id: its status.",
         "strict": True,
-        "parameters": {
-            "type": "object",
-            "properties": {"order_id": {"type": "string", "description": "The order's id."}},
-            "required": ["order_id"],
-            "additionalProperties": False,
-        },
+        "parameters": _object(order_id={"type": "string", "description": "The order's id."}),
     },
 }
-MARK = "amber-41"  # nobody writes that who is not held to the schema
 ANSWER: dict[str, Any] = {
     "type": "json_schema",
     "json_schema": {
         "name": "answer",
         "strict": True,
-        "schema": {
-            "type": "object",
-            "properties": {"text": {"type": "string"}, "mark": {"enum": [MARK], "type": "string"}},
-            "required": ["text", "mark"],
-            "additionalProperties": False,
-        },
+        "schema": _object(text={"type": "string"}, mark={"enum": [MARK], "type": "string"}),
     },
 }
 
@@ -78,18 +76,19 @@ async def probe(model: BaseChatModel) -> Findings:
     except Exception as error:
         found.trouble, found.status = errors.reason(error), errors.status_of(error)
         return found
-    if found.tools == "yes" and takes_schema(model):
+    if found.tools == "yes" and protocol(model, [TOOL]):
         await _schema(model, replace(request, answer=ANSWER), history, found)
     return found
 
 
 async def _calls(model: BaseChatModel, request: Request, found: Findings) -> list[AnyMessage]:
     """Asks for two calls; a conversation about the first of them, to be answered."""
-    chunks = await _chunks(model, request, [HumanMessage(QUESTION)])
-    found.streaming = "yes" if chunks else "no"
-    calls = _sound(_added(chunks))
-    if chunks:
-        found.tools = "yes" if calls else "no"
+    response = await _asked(model, request, [HumanMessage(QUESTION)])
+    found.streaming = "yes" if response else "no"
+    if response is None:
+        return []
+    calls = _sound(response)
+    found.tools = "yes" if calls else "no"
     if not calls:
         return []
     found.parallel = "yes" if len(calls) > 1 else "no"
@@ -100,35 +99,29 @@ async def _schema(
     model: BaseChatModel, request: Request, history: list[AnyMessage], found: Findings
 ) -> None:
     try:
-        again = _added(await _chunks(model, request, [HumanMessage(QUESTION)]))
-        found.beside_tools = "yes" if _sound(again) else "no"
-        answer = _added(await _chunks(model, request, history))
+        again = await _asked(model, request, [HumanMessage(QUESTION)])
+        found.beside_tools = "yes" if again and _sound(again) else "no"
+        answer = await _asked(model, request, history)
     except Exception as error:
         found.strict = "no" if errors.refuses_schema(error) else "unknown"
         return
-    found.strict = "yes" if found.beside_tools == "yes" and _fits(answer.text) else "no"
+    fits = found.beside_tools == "yes" and answer and _fits(answer.text)
+    found.strict = "yes" if fits else "no"
 
 
-async def _chunks(
+async def _asked(
     model: BaseChatModel, request: Request, messages: Sequence[AnyMessage]
-) -> list[AIMessageChunk]:
-    if getattr(model, "use_previous_response_id", False):
-        model = model.model_copy(update={"use_previous_response_id": False})
+) -> AIMessage | None:
+    """The response; None where no event came."""
     bound, system = request.bound(model)
     try:
-        return [chunk async for chunk in bound.astream([*system, *messages])]
+        return added([chunk async for chunk in bound.astream([*system, *messages])])
     except NoEvents:
-        return []
+        return None
     except ValueError as error:
         if "No generation" in str(error):  # LangChain's words for no event
-            return []
+            return None
         raise
-
-
-def _added(chunks: Sequence[AIMessageChunk]) -> AIMessage:
-    if len(chunks) > 1:
-        return add_ai_message_chunks(*chunks)
-    return chunks[0] if chunks else AIMessage("")
 
 
 def _sound(message: AIMessage) -> list[ToolCall]:
@@ -137,8 +130,8 @@ def _sound(message: AIMessage) -> list[ToolCall]:
         calls = admit(message, round=1)
     except BrokenResponse:
         return []
-    sound = [c for c in calls if c["name"] == "get_order" and _is_order(c["arguments"])]
-    return sound if len(sound) == len(calls) else []
+    sound = all(c["name"] == "get_order" and _is_order(c["arguments"]) for c in calls)
+    return calls if sound else []
 
 
 def _is_order(arguments: Any) -> bool:

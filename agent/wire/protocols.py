@@ -1,14 +1,13 @@
 """The three protocols that are understood, and how their events go over the wire."""
 
 import json
-from codecs import BOM_UTF8
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import httpx2
 
-from agent.wire.assemble import Assembler, Body, Event, OnNamed, chat, messages, responses
+from agent.wire.assemble import Assembler, Body, Event, chat, messages, responses
 from agent.wire.names import Name
 
 SIZE = 20_000_000  # bytes of one response
@@ -24,7 +23,7 @@ class Protocol:
 
     name: Name
     path: str
-    assembler: Callable[[OnNamed], Assembler]
+    assembler: type[Assembler]
     check: Callable[[Body], None]
     events: Callable[[Body], Iterator[Event]]
     arguments: Callable[[Body], Iterator[tuple[Body, str]]]
@@ -72,24 +71,14 @@ def of_event(event: Any) -> Protocol | None:
 
 
 class Events:
-    """The data of each event of a body, as text. Raises httpx2.SSEError beyond SIZE."""
+    """The data of each event of a body of at most SIZE bytes, as text."""
 
-    def __init__(self, body: httpx2.AsyncByteStream | bytes) -> None:
+    def __init__(self, body: AsyncIterable[bytes] | bytes) -> None:
         # The parser asks for this content type; what the server said is judged by what it sent.
-        content: Any = (
-            {"content": body.removeprefix(BOM_UTF8)}
-            if isinstance(body, bytes)
-            else {"stream": body}
-        )
-        self._source = httpx2.EventSource(
-            httpx2.Response(
-                200,
-                headers={"content-type": "text/event-stream; charset=utf-8"},
-                request=httpx2.Request("GET", "http://stream.invalid"),
-                **content,
-            ),
-            max_event_size=SIZE,
-        )
+        headers = {"content-type": "text/event-stream; charset=utf-8"}
+        nowhere = httpx2.Request("GET", "http://stream.invalid")
+        response = httpx2.Response(200, headers=headers, content=body, request=nowhere)
+        self._source = httpx2.EventSource(response, max_event_size=None)
 
     def __iter__(self) -> Iterator[str]:
         return (event.data for event in self._source if event.data)

@@ -11,6 +11,8 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import SystemMessage
 from langchain_core.runnables import Runnable
 
+from agent.wire.names import Name
+
 Bound = tuple[Runnable[Any, Any], list[SystemMessage]]
 
 PROSE = "Answer with one JSON object that fits this JSON schema, without any text around it:"
@@ -28,18 +30,24 @@ class Request:
     answer: dict[str, Any] | None = None
     strict: bool = True
 
-    def bound(self, model: BaseChatModel) -> Bound:
-        """The model with all that goes with each request, and what stands before the messages."""
-        options: dict[str, Any] = {}
-        if self.answer and self.strict and takes_schema(model):
-            options["response_format"] = self.answer
-        if speaks_messages(model):
-            return self._for_messages(model, options), [SystemMessage(self.told)]
-        if not is_openai(model):
+    def bound(self, model: BaseChatModel, *, chained: bool = False) -> Bound:
+        """The model with all that goes with each request, and what stands before the messages.
+
+        chained: it may go on from a response that the vendor keeps.
+        """
+        if getattr(model, "use_previous_response_id", False) and not chained:
+            model = model.model_copy(update={"use_previous_response_id": False})
+        spoken = protocol(model, self.tools)
+        if spoken is None:
             return self._with_tools(model), [SystemMessage(self.told)]
+        options: dict[str, Any] = {}
+        if self.answer and self.strict:
+            options["response_format"] = self.answer
+        if spoken == "messages":
+            return self._for_messages(model, options), [SystemMessage(self.told)]
         if self.tools:
             options |= {"tools": self.tools, "parallel_tool_calls": True}
-        if speaks_responses(model, self.tools):
+        if spoken == "responses":
             return model.bind(**options, instructions=self.told), []
         return model.bind(**options), [SystemMessage(self.told)]
 
@@ -70,20 +78,14 @@ def _anthropic(function: dict[str, Any]) -> dict[str, Any]:
     return {**about, "input_schema": function["parameters"], **strict}
 
 
-def takes_schema(model: BaseChatModel) -> bool:
-    """Whether an answer's schema can be sent to its API at all."""
-    return is_openai(model) or speaks_messages(model)
+def protocol(model: BaseChatModel, tools: list[dict[str, Any]]) -> Name | None:
+    """What a client of OpenAI or Anthropic speaks; None for all others, which take no schema.
 
-
-def speaks_messages(model: BaseChatModel) -> bool:
-    return model._llm_type == "anthropic-chat"
-
-
-def is_openai(model: BaseChatModel) -> bool:
-    return model._llm_type == "openai-chat"
-
-
-def speaks_responses(model: BaseChatModel, tools: list[dict[str, Any]]) -> bool:
-    """Which of OpenAI's protocols: stated, or what the client makes of name, options and tools."""
-    decide = getattr(model, "_use_responses_api", None)
-    return is_openai(model) and decide is not None and bool(decide({"tools": tools}))
+    Which of OpenAI's is stated, or what the client makes of its name, options and tools.
+    """
+    if model._llm_type == "anthropic-chat":
+        return "messages"
+    if model._llm_type != "openai-chat":
+        return None
+    decide = getattr(model, "_use_responses_api", lambda _: False)
+    return "responses" if decide({"tools": tools}) else "chat"

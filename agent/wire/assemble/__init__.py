@@ -5,8 +5,7 @@ Each module holds an `Assembler`, `check(body)` with the same rules for a body t
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,28 +14,17 @@ Body = dict[str, Any]
 OnNamed = Callable[[str, str], None]  # call id, tool
 
 WRONG_FORM = (AttributeError, IndexError, KeyError, TypeError, ValueError)
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What came of one call. whole: it was finished. broke: where it was not, in words."""
-
-    call_id: str
-    name: str
-    whole: bool
-    broke: str = ""
+OTHER_FORM = "It does not have the form of its protocol."
 
 
 class StreamInterrupted(Exception):
     """A response that did not come to its end as completed, or contradicts itself.
 
-    Nothing of it may be used. seen: its calls as far as they came; the message holds no values.
-    usage: what the vendor had said of tokens by then, in its own words.
+    Nothing of it may be used, and the message holds none of its values. usage: what the vendor had
+    said of tokens by then, in its own words.
     """
 
-    def __init__(self, why: str, seen: Iterable[Seen] = (), usage: Any = None) -> None:
-        super().__init__(why)
-        self.seen, self.usage = list(seen), usage
+    usage: Any = None
 
 
 class NoEvents(StreamInterrupted):
@@ -45,13 +33,13 @@ class NoEvents(StreamInterrupted):
 
 @dataclass
 class Call:
-    """The buffer of one call: pieces of its arguments, until it is done."""
+    """The buffer of one call: pieces of its arguments, until it is done. wrong: what is."""
 
     call_id: str = ""
     name: str = ""
     pieces: list[str] = field(default_factory=list)
     done: bool = False
-    broke: str = ""
+    wrong: str = ""
     told: bool = False
 
     @property
@@ -59,15 +47,18 @@ class Call:
         return joined(self.pieces)
 
     @property
-    def seen(self) -> Seen:
-        broke = self.broke or f"after {len(self.text)} characters of its arguments"
-        return Seen(self.call_id, self.name, self.done, "" if self.done else broke)
+    def broke(self) -> str | None:
+        """Where it was not finished; None where it was."""
+        if self.done:
+            return None
+        return self.wrong or f"after {len(self.text)} characters of its arguments"
 
 
 class Assembler(ABC):
     """Takes the events of one response, as they come, and gives its body when it is complete.
 
-    ended: nothing that matters comes any more. Every method raises StreamInterrupted.
+    calls: as far as they came. ended: nothing that matters comes any more. usage: as it was told
+    last. Every method raises StreamInterrupted.
     """
 
     def __init__(self, on_named: OnNamed = lambda call_id, name: None) -> None:
@@ -78,13 +69,17 @@ class Assembler(ABC):
 
     def take(self, event: Any) -> None:
         """The next event, parsed."""
-        with self._reading():
+        try:
             self._take(event)
+        except WRONG_FORM:
+            raise StreamInterrupted(OTHER_FORM) from None
 
     def whole(self) -> Body:
         """The response's body, as the API would have sent it without streaming."""
-        with self._reading():
+        try:
             return self._whole()
+        except WRONG_FORM:
+            raise StreamInterrupted(OTHER_FORM) from None
 
     @abstractmethod
     def _take(self, event: Event) -> None: ...
@@ -92,29 +87,12 @@ class Assembler(ABC):
     @abstractmethod
     def _whole(self) -> Body: ...
 
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        try:
-            yield
-        except StreamInterrupted as error:
-            error.seen, error.usage = error.seen or self.seen, error.usage or self.usage
-            raise
-        except WRONG_FORM:
-            raise self.interrupted("It does not have the form of its protocol.") from None
-
-    def interrupted(self, why: str) -> StreamInterrupted:
-        return StreamInterrupted(why, self.seen, self.usage)
-
-    @property
-    def seen(self) -> list[Seen]:
-        return [call.seen for call in self.calls]
-
     def _broken(self, call: Call, why: str) -> StreamInterrupted:
-        call.done, call.broke = False, why
-        return self.interrupted(f"A call contradicts itself: {why}.")
+        call.done, call.wrong = False, why
+        return StreamInterrupted(f"A call contradicts itself: {why}.")
 
     def _named(self, call: Call) -> None:
-        """Its name may be told before its arguments are there."""
+        """Its name is told before its arguments are there."""
         if call.call_id and call.name and not call.told:
             call.told = True
             self._on_named(call.call_id, call.name)

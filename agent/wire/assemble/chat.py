@@ -5,12 +5,12 @@ out, or give several calls the same one: then each must be closed before the nex
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from agent.wire import assemble
-from agent.wire.assemble import Body, Call, Event, Seen, StreamInterrupted, joined, word
+from agent.wire.assemble import Body, Call, Event, StreamInterrupted, joined, word
 
 ENDS = ("stop", "tool_calls")
 MARKS = re.compile(r'\\.|["{}]', re.DOTALL)
@@ -38,34 +38,28 @@ class Assembler(assemble.Assembler):
     def _take(self, event: Event) -> None:
         if error := event.get("error"):
             code = error.get("code") or error.get("type") if isinstance(error, dict) else "error"
-            raise self.interrupted(f"The response reported an error ({word(code)}).")
+            raise StreamInterrupted(f"The response reported an error ({word(code)}).")
         if "choices" not in event and "usage" not in event:
             return
-        self._head |= {
-            name: value
-            for name, value in event.items()
-            if name not in ("choices", "usage") and value is not None
-        }
+        self._head |= _without(event, "choices", "usage")
         self.usage = event.get("usage") or self.usage
         for choice in event.get("choices") or ():
             self._choose(choice)
 
     def _choose(self, choice: Event) -> None:
         if choice.get("index"):
-            raise self.interrupted("The response has more than one choice.")
+            raise StreamInterrupted("The response has more than one choice.")
         delta = choice.get("delta") or {}
         if self._end and (delta.get("content") or delta.get("tool_calls")):
-            raise self.interrupted("The response went on after its end.")
+            raise StreamInterrupted("The response went on after its end.")
         if delta.get("function_call"):
-            raise self.interrupted("The response holds a call without an id (`function_call`).")
+            raise StreamInterrupted("The response holds a call without an id (`function_call`).")
         for fragment in delta.get("tool_calls") or ():
             self._fragment(fragment)
-        kept = {n: v for n, v in delta.items() if n not in ("tool_calls", "function_call")}
-        for name, value in {**kept, "logprobs": choice.get("logprobs")}.items():
-            if value is not None:
-                self._said.setdefault(name, []).append(value)
-        inner = ("index", "delta", "logprobs", "finish_reason")
-        self._choice |= {n: v for n, v in choice.items() if n not in inner and v is not None}
+        said = {**delta, "logprobs": choice.get("logprobs")}
+        for name, value in _without(said, "tool_calls", "function_call").items():
+            self._said.setdefault(name, []).append(value)
+        self._choice |= _without(choice, "index", "delta", "logprobs", "finish_reason")
         if end := choice.get("finish_reason"):
             self._finish(end)
 
@@ -78,8 +72,7 @@ class Assembler(assemble.Assembler):
         call.name = call.name or name
         if piece := function.get("arguments"):
             call.pieces.append(piece + "")
-        known = ("id", "index", "function")
-        call.more |= {n: v for n, v in fragment.items() if n not in known and v is not None}
+        call.more |= _without(fragment, "id", "index", "function")
         self._named(call)
 
     def _call(self, id_: str, index: int | None) -> _Call:
@@ -100,7 +93,7 @@ class Assembler(assemble.Assembler):
 
     def _finish(self, end: str) -> None:
         if end not in ENDS:
-            raise self.interrupted(f"The response ended as {word(end)}.")
+            raise StreamInterrupted(f"The response ended as {word(end)}.")
         for calls in self._by_index.values():
             for call in calls:
                 if len(calls) > 1 and not _is_closed(call.text):
@@ -110,7 +103,7 @@ class Assembler(assemble.Assembler):
 
     def _whole(self) -> Body:
         if self._end is None:
-            raise self.interrupted("The stream ended before the response was completed.")
+            raise StreamInterrupted("The stream ended before the response was completed.")
         said = {name: _joined(pieces) for name, pieces in self._said.items()}
         logprobs = said.pop("logprobs", None)
         message = {"content": None, **said, "role": "assistant"}
@@ -119,9 +112,8 @@ class Assembler(assemble.Assembler):
             in_order = sorted(several, key=lambda call: call.index)
             message["tool_calls"] = list(map(_written, in_order))
         about = {"index": 0, "message": message, "logprobs": logprobs, "finish_reason": self._end}
-        usage = {"usage": self.usage} if self.usage else {}
-        head = {**self._head, "object": "chat.completion"}
-        check(body := {**head, "choices": [{**self._choice, **about}], **usage})
+        choices = {"object": "chat.completion", "choices": [{**self._choice, **about}]}
+        check(body := {**self._head, **choices, **({"usage": self.usage} if self.usage else {})})
         return body
 
 
@@ -131,49 +123,47 @@ def check(body: Body) -> None:
         raise StreamInterrupted("The response reported an error.")
     if len(body["choices"]) != 1:
         raise StreamInterrupted("The response does not have one choice.")
-    for choice in body["choices"]:
-        end, calls = choice.get("finish_reason"), choice["message"].get("tool_calls") or ()
-        if choice["message"].get("function_call"):
-            raise StreamInterrupted("The response holds a call without an id (`function_call`).")
-        if not all(isinstance(call["function"]["arguments"], str) for call in _functions(calls)):
-            raise StreamInterrupted("The arguments of a call are not text.")
-        if end not in ENDS:
-            seen = [Seen(call["id"], call["function"]["name"], False) for call in calls]
-            raise StreamInterrupted(f"The response ended as {word(end)}.", seen)
-        if end == "tool_calls" and not calls:
-            raise StreamInterrupted("The response ended in calls, and holds none.")
-
-
-def _functions(calls: Iterable[Body]) -> Iterator[Body]:
-    return (call for call in calls if "function" in call)
+    choice = body["choices"][0]
+    end, message = choice.get("finish_reason"), choice["message"]
+    if message.get("function_call"):
+        raise StreamInterrupted("The response holds a call without an id (`function_call`).")
+    if not all(isinstance(function[name], str) for function, name in arguments(body)):
+        raise StreamInterrupted("The arguments of a call are not text.")
+    if end not in ENDS:
+        raise StreamInterrupted(f"The response ended as {word(end)}.")
+    if end == "tool_calls" and not message.get("tool_calls"):
+        raise StreamInterrupted("The response ended in calls, and holds none.")
 
 
 def arguments(body: Body) -> Iterator[tuple[Body, str]]:
     """Where the arguments of each call stand: (object, field)."""
     for choice in body["choices"]:
-        for call in _functions(choice["message"].get("tool_calls") or ()):
-            yield call["function"], "arguments"
+        for call in choice["message"].get("tool_calls") or ():
+            if "function" in call:
+                yield call["function"], "arguments"
 
 
 def events(body: Body) -> Iterator[Event]:
     """The chunks of a completion; the usage comes once, behind the choice."""
-    head = {name: value for name, value in body.items() if name not in ("choices", "usage")}
-    head["object"] = "chat.completion.chunk"
+    head = {**_without(body, "choices", "usage"), "object": "chat.completion.chunk"}
     choice = body["choices"][0]
-    said = {name: value for name, value in choice["message"].items() if name != "tool_calls"}
-    calls = choice["message"].get("tool_calls") or ()
-    more = {n: v for n, v in choice.items() if n not in ("message", "finish_reason", "logprobs")}
+    said, calls = _without(choice["message"], "tool_calls"), choice["message"].get("tool_calls")
     yield {**head, "choices": [{**_delta(said), "logprobs": choice.get("logprobs")}]}
     if calls:  # in one chunk: for each, OpenAI's client reads all that came before once more
         several = [{"index": index, **call} for index, call in enumerate(calls)]
         yield {**head, "choices": [_delta({"tool_calls": several})]}
-    yield {**head, "choices": [{**_delta({}), **more, "finish_reason": choice["finish_reason"]}]}
+    yield {**head, "choices": [{**_delta({}), **_without(choice, "message", "logprobs")}]}
     if body.get("usage"):
         yield {**head, "choices": [], "usage": body["usage"]}
 
 
 def _delta(delta: Body) -> Event:
     return {"index": 0, "delta": delta, "finish_reason": None}
+
+
+def _without(fields: Body, *names: str) -> Body:
+    """The other fields, as far as they hold anything."""
+    return {name: v for name, v in fields.items() if name not in names and v is not None}
 
 
 def _written(call: _Call) -> Body:
@@ -199,7 +189,8 @@ def _joined(pieces: list[Any]) -> Any:
     if all(isinstance(piece, list) for piece in pieces):
         return [each for piece in pieces for each in piece]
     if all(isinstance(piece, dict) for piece in pieces):
-        told = [(name, value) for piece in pieces for name, value in piece.items()]
-        several = {name: [v for n, v in told if n == name and v is not None] for name, _ in told}
+        several: dict[str, list[Any]] = {name: [] for piece in pieces for name in piece}
+        for name, value in (told for piece in pieces for told in _without(piece).items()):
+            several[name].append(value)
         return {name: _joined(values or [None]) for name, values in several.items()}
     return pieces[-1]

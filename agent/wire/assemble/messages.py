@@ -12,7 +12,7 @@ from typing import Any
 
 from agent.strict import NotStrictJson, parse_strictly
 from agent.wire import assemble
-from agent.wire.assemble import Body, Call, Event, Seen, StreamInterrupted, joined, word
+from agent.wire.assemble import Body, Call, Event, StreamInterrupted, joined, word
 
 Block = dict[str, Any]
 
@@ -20,14 +20,11 @@ Block = dict[str, Any]
 ENDS = ("end_turn", "tool_use", "stop_sequence")
 # What `message_delta` tells; the last of them beside its `delta`.
 ENDED = ("stop_reason", "stop_sequence", "stop_details", "container", "context_management")
-# The deltas of a block: their kind, their field, and the field of the block that they fill.
+# The deltas of a block, by the field that they fill.
 DELTAS = {
-    "text": [("text_delta", "text", "text")],
-    "thinking": [
-        ("thinking_delta", "thinking", "thinking"),
-        ("signature_delta", "signature", "signature"),
-    ],
-    "compaction": [("compaction_delta", "content", "content")],
+    "text": {"text": "text_delta"},
+    "thinking": {"thinking": "thinking_delta", "signature": "signature_delta"},
+    "compaction": {"content": "compaction_delta"},
 }
 
 
@@ -51,7 +48,7 @@ class Assembler(assemble.Assembler):
     def _take(self, event: Event) -> None:
         kind = event["type"]
         if kind.startswith("content_block") and (self._message is None or self._ended):
-            raise self.interrupted("A block came before the message began, or after it ended.")
+            raise StreamInterrupted("A block came before the message began, or after it ended.")
         match kind:
             case "content_block_delta":
                 self._delta(event)
@@ -59,23 +56,22 @@ class Assembler(assemble.Assembler):
                 self._open(event["index"], event["content_block"])
             case "content_block_stop":
                 self._close(self._at(event))
-            case "message_start" if self._message is None and not event["message"]["content"]:
+            case "message_start":
+                if self._message is not None or event["message"]["content"]:
+                    raise StreamInterrupted("The response began twice.")
                 self._message = event["message"]
                 self._count(event["message"])
             case "message_delta":
                 told = {**event, **event["delta"]}
                 if self._ended and told.get("stop_reason") not in (None, self._ended):
-                    raise self.interrupted("The response ended twice.")
+                    raise StreamInterrupted("The response ended twice.")
                 self._end |= {n: v for n, v in told.items() if n in ENDED and v is not None}
                 self._count(event)
             case "message_stop":
                 self.ended = True
-            case "message_start":
-                raise self.interrupted("The response began twice.")
             case "error":
-                raise self.interrupted(
-                    f"The response reported an error ({word(event['error']['type'])})."
-                )
+                code = word(event["error"]["type"])
+                raise StreamInterrupted(f"The response reported an error ({code}).")
 
     @property
     def _ended(self) -> Any:
@@ -88,20 +84,20 @@ class Assembler(assemble.Assembler):
 
     def _open(self, index: int, block: Block) -> None:
         if index in self._blocks:
-            raise self.interrupted("Two blocks share one index.")
+            raise StreamInterrupted("Two blocks share one index.")
         call = Call(block["id"], block["name"]) if block["type"] == "tool_use" else None
-        self._blocks[index] = _Opened(block, call)
+        opened = self._blocks[index] = _Opened(block, call)
         if call:
+            opened.pieces["partial_json"] = call.pieces
             self.calls.append(call)
             self._named(call)
 
     def _delta(self, event: Event) -> None:
         opened, delta = self._at(event), event["delta"]
         for name, value in delta.items():
-            if name == "partial_json" and opened.call:
-                opened.call.pieces.append(value + "")
-            elif name != "type" and value is not None:
-                opened.pieces.setdefault(name, []).append(value)
+            if name != "type" and value is not None:
+                piece = value + "" if name == "partial_json" else value
+                opened.pieces.setdefault(name, []).append(piece)
 
     def _close(self, opened: _Opened) -> None:
         opened.done = True
@@ -114,15 +110,15 @@ class Assembler(assemble.Assembler):
     def _at(self, event: Event) -> _Opened:
         opened = self._blocks.get(event["index"])
         if opened is None or opened.done:
-            raise self.interrupted("An event is about a block that is not open.")
+            raise StreamInterrupted("An event is about a block that is not open.")
         return opened
 
     def _whole(self) -> Body:
         if self._message is None or not self.ended:
-            raise self.interrupted("The stream ended before the response was completed.")
+            raise StreamInterrupted("The stream ended before the response was completed.")
         blocks = [opened for _, opened in sorted(self._blocks.items())]
         if not all(opened.done for opened in blocks):
-            raise self.interrupted("The response ended with a block that was not done.")
+            raise StreamInterrupted("The response ended with a block that was not done.")
         content = {"content": list(map(_written, blocks)), "usage": self.usage or {}}
         check(body := {**self._message, **self._end, **content})
         return body
@@ -130,11 +126,9 @@ class Assembler(assemble.Assembler):
 
 def check(body: Body) -> None:
     """Raises StreamInterrupted unless the message came to its natural end."""
-    calls = [block for block in body["content"] if block["type"] == "tool_use"]
-    end = body.get("stop_reason")
+    calls, end = list(arguments(body)), body.get("stop_reason")
     if end not in ENDS:
-        seen = [Seen(call["id"], call["name"], False) for call in calls]
-        raise StreamInterrupted(f"The response ended as {word(end)}.", seen)
+        raise StreamInterrupted(f"The response ended as {word(end)}.")
     if end == "tool_use" and not calls:
         raise StreamInterrupted("The response ended in calls, and holds none.")
 
@@ -158,7 +152,7 @@ def events(body: Body) -> Iterator[Event]:
 
 
 def _block(block: Block) -> Iterator[Event]:
-    emptied = {place: "" for _, _, place in DELTAS.get(block["type"], ())}
+    emptied = dict.fromkeys(DELTAS.get(block["type"], ()), "")
     begun: Block = {**block, **emptied, **({"input": {}} if "input" in block else {})}
     begun.pop("citations", None)
     yield {"type": "content_block_start", "content_block": begun}
@@ -168,9 +162,9 @@ def _block(block: Block) -> Iterator[Event]:
 
 
 def _deltas(block: Block) -> Iterator[Event]:
-    for kind, name, place in DELTAS.get(block["type"], ()):
-        if block.get(place):
-            yield {"type": kind, name: block[place]}
+    for name, kind in DELTAS.get(block["type"], {}).items():
+        if block.get(name):
+            yield {"type": kind, name: block[name]}
     for citation in block.get("citations") or ():
         yield {"type": "citations_delta", "citation": citation}
     if "input" in block:
@@ -185,13 +179,12 @@ def _written(opened: _Opened) -> Block:
         if name == "citation":
             block["citations"] = [*(block.get("citations") or ()), *pieces]
         elif name == "partial_json":
-            block["input"] = _input(joined(pieces))
+            if text := joined(pieces):
+                block["input"] = _input(text)
         elif all(isinstance(piece, str) for piece in pieces):
             block[name] = (block.get(name) or "") + joined(pieces)
         else:
             block[name] = pieces[-1]
-    if opened.call and opened.call.text:
-        block["input"] = _input(opened.call.text)
     return block
 
 

@@ -3,9 +3,8 @@
 Source: `openai.types.responses.ResponseStreamEvent` of the official SDK.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Any
 
 from agent.wire import assemble
@@ -13,14 +12,11 @@ from agent.wire.assemble import Body, Call, Event, StreamInterrupted, joined, wo
 
 Item = dict[str, Any]
 
-# The events `response.NAME.delta` and `.done`: the field that holds the text in `done` and item.
-TEXTS = {
-    "function_call_arguments": "arguments",
-    "custom_tool_call_input": "input",
-    "output_text": "text",
-    "refusal": "refusal",
-}
+# What holds the text of a call, and of a part of a message.
 CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
+PARTS = {"output_text": "text", "refusal": "refusal"}
+# The events `response.NAME.delta` and `.done`, and what holds the text in `done`.
+TEXTS = {**{f"{kind}_{text}": text for kind, text in CALLS.items()}, **PARTS}
 BAD_ENDS = ("response.failed", "response.incomplete", "response.cancelled", "error")
 
 
@@ -32,6 +28,10 @@ class _Opened:
     call: Call | None
     texts: dict[int | None, list[str]] = field(default_factory=dict)
     done: Item | None = None
+
+    def pieces(self, event: Event) -> list[str]:
+        """Those of the text that an event is about."""
+        return self.texts.setdefault(None if self.call else event.get("content_index"), [])
 
 
 class Assembler(assemble.Assembler):
@@ -57,12 +57,12 @@ class Assembler(assemble.Assembler):
             self._complete(event["response"])
         elif kind in BAD_ENDS:
             self.usage = (event.get("response") or {}).get("usage")
-            raise self.interrupted(_bad_end(event))
+            raise StreamInterrupted(_bad_end(event))
 
     def _open(self, event: Event) -> _Opened:
         index, item = int(event["output_index"]), event["item"]
         if index in self._items:
-            raise self.interrupted("Two items share one output index.")
+            raise StreamInterrupted("Two items share one output index.")
         opened = self._items[index] = _Opened(item, None)
         if item["type"] in CALLS:
             begun = item.get(CALLS[item["type"]]) or ""
@@ -76,12 +76,12 @@ class Assembler(assemble.Assembler):
         opened = self._at(event)
         if opened.done:
             raise self._wrong(opened, "it goes on after it was done")
-        opened.texts.setdefault(_place(opened, event), []).append(event["delta"] + "")
+        opened.pieces(event).append(event["delta"] + "")
 
     def _text_done(self, event: Event, text: str) -> None:
         opened = self._at(event)
-        self._same(opened, _place(opened, event), text)
-        opened.texts.setdefault(_place(opened, event), [])[:] = [text]
+        self._check_same(opened, opened.pieces(event), text)
+        opened.pieces(event)[:] = [text]
 
     def _close(self, event: Event) -> None:
         item = event["item"]
@@ -94,52 +94,47 @@ class Assembler(assemble.Assembler):
         ):
             raise self._wrong(opened, "it was done under another name or id")
         for place, text in _texts(item):
-            self._same(opened, place, text)
+            self._check_same(opened, opened.texts.get(place, ()), text)
         opened.done = item
         if call:
             call.pieces[:], call.done = [item[CALLS[item["type"]]]], True
 
     def _complete(self, response: Body) -> None:
-        output = response.get("output") or []
+        self.usage, output = response.get("usage"), response.get("output") or []
         for index, item in enumerate(() if self._items else output):
             self._close({"output_index": index, "item": item})
         items = [opened.done for _, opened in sorted(self._items.items()) if opened.done]
         if len(items) < len(self._items):
-            raise self.interrupted("The response ended with an item that was not done.")
+            raise StreamInterrupted("The response ended with an item that was not done.")
         output = output or items  # some servers end with an empty list, whatever they streamed
         if list(map(_essence, output)) != list(map(_essence, items)):
-            raise self.interrupted("The last event contradicts those before it.")
+            raise StreamInterrupted("The last event contradicts those before it.")
         check(body := {**response, "output": output})
         self._body, self.ended = body, True
 
     def _whole(self) -> Body:
         if self._body is None:
-            raise self.interrupted("The stream ended before the response was completed.")
+            raise StreamInterrupted("The stream ended before the response was completed.")
         return self._body
 
     def _at(self, event: Event) -> _Opened:
         """The item that an event is about."""
         opened = self._items.get(event["output_index"])
         if opened is None:
-            raise self.interrupted("An event is about an item that was never opened.")
+            raise StreamInterrupted("An event is about an item that was never opened.")
         told = event.get("item_id") or event.get("item", {}).get("id")
         if told and opened.item.get("id") and told != opened.item["id"]:
             raise self._wrong(opened, "its item id changed")
         return opened
 
-    def _same(self, opened: _Opened, place: int | None, text: str) -> None:
-        pieces = opened.texts.get(place)
+    def _check_same(self, opened: _Opened, pieces: Sequence[str], text: str) -> None:
         if pieces and joined(pieces) != text:
             raise self._wrong(opened, "what was done is not what its pieces say")
 
     def _wrong(self, opened: _Opened, why: str) -> StreamInterrupted:
         if opened.call:
             return self._broken(opened.call, why)
-        return self.interrupted(f"An item contradicts itself: {why}.")
-
-
-def _place(opened: _Opened, event: Event) -> int | None:
-    return None if opened.call else event.get("content_index")
+        return StreamInterrupted(f"An item contradicts itself: {why}.")
 
 
 def check(body: Body) -> None:
@@ -161,56 +156,52 @@ def arguments(body: Body) -> Iterator[tuple[Body, str]]:
 
 def events(body: Body) -> Iterator[Event]:
     """The stream of a completed response."""
-    numbers = count()
-    for event in _events(body):
-        yield {**event, "sequence_number": next(numbers)}
-
-
-def _events(body: Body) -> Iterator[Event]:
     begun = {**body, "status": "in_progress", "output": [], "usage": None}
-    yield {"type": "response.created", "response": begun}
-    for index, item in enumerate(body["output"]):
-        tell = _call if item["type"] in CALLS else _message if item["type"] == "message" else _other
-        for event in tell(item):
-            yield {**event, "output_index": index}
-    yield {"type": "response.completed", "response": body}
+    items = enumerate(body["output"])
+    told = [
+        {"type": "response.created", "response": begun},
+        *({**event, "output_index": n} for n, item in items for event in _item(item)),
+        {"type": "response.completed", "response": body},
+    ]
+    return ({**event, "sequence_number": number} for number, event in enumerate(told))
 
 
-def _call(item: Item) -> Iterator[Event]:
-    name = next(name for name, field in TEXTS.items() if field == CALLS[item["type"]])
-    text, about = CALLS[item["type"]], {"item_id": item.get("id") or ""}
-    yield {"type": "response.output_item.added", "item": {**item, text: ""}}
-    yield {"type": f"response.{name}.delta", **about, "delta": item[text]}
-    yield {"type": f"response.{name}.done", **about, "name": item["name"], text: item[text]}
+def _item(item: Item) -> Iterator[Event]:
+    """An item, begun empty and filled; one of another kind is whole from the first."""
+    kind, empty = item["type"], Item()
+    filled: Iterable[Event] = ()
+    if kind in CALLS:
+        empty, filled = {CALLS[kind]: ""}, _call(item, CALLS[kind])
+    elif kind == "message":
+        empty, filled = {"content": []}, _message(item)
+    yield {"type": "response.output_item.added", "item": {**item, **empty}}
+    yield from ({**event, "item_id": item.get("id") or ""} for event in filled)
     yield {"type": "response.output_item.done", "item": item}
+
+
+def _call(item: Item, text: str) -> Iterator[Event]:
+    name = f"response.{item['type']}_{text}"
+    yield {"type": f"{name}.delta", "delta": item[text]}
+    yield {"type": f"{name}.done", "name": item["name"], text: item[text]}
 
 
 def _message(item: Item) -> Iterator[Event]:
-    yield {"type": "response.output_item.added", "item": {**item, "content": []}}
     for index, part in enumerate(item["content"]):
-        for event in _part(part):
-            yield {**event, "item_id": item.get("id") or "", "content_index": index}
-    yield {"type": "response.output_item.done", "item": item}
+        yield from ({**event, "content_index": index} for event in _part(part))
 
 
 def _part(part: Item) -> Iterator[Event]:
-    text = {"output_text": "text", "refusal": "refusal"}.get(part["type"])
+    text, name = PARTS.get(part["type"]), f"response.{part['type']}"
+    more = {"logprobs": part.get("logprobs") or []} if text == "text" else {}
     empty = {text: "", **({"annotations": []} if text == "text" else {})} if text else {}
     yield {"type": "response.content_part.added", "part": {**part, **empty}}
     if text:
-        logprobs = {"logprobs": part.get("logprobs") or []} if text == "text" else {}
-        name = f"response.{part['type']}"
-        yield {"type": f"{name}.delta", "delta": part[text], **logprobs}
+        yield {"type": f"{name}.delta", "delta": part[text], **more}
         for index, annotation in enumerate(part.get("annotations") or ()):
             about = {"annotation_index": index, "annotation": annotation}
             yield {"type": "response.output_text.annotation.added", **about}
-        yield {"type": f"{name}.done", text: part[text], **logprobs}
+        yield {"type": f"{name}.done", text: part[text], **more}
     yield {"type": "response.content_part.done", "part": part}
-
-
-def _other(item: Item) -> Iterator[Event]:
-    yield {"type": "response.output_item.added", "item": item}
-    yield {"type": "response.output_item.done", "item": item}
 
 
 def _texts(item: Item) -> Iterator[tuple[int | None, str]]:
