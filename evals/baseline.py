@@ -7,6 +7,7 @@ somebody chose to keep. Results are comparable where case and evaluators are the
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from glob import escape
 from hashlib import sha256
 from math import comb
 from pathlib import Path
@@ -20,12 +21,13 @@ from evals.outcomes import Result
 
 Kind = Literal["offline", "model"]
 
-EVALS = Path(__file__).parent
-FILE = EVALS / "cases" / "shop" / "baseline.json"
+ROOT = Path(__file__).parent.parent
+FILE = ROOT / "evals" / "cases" / "shop" / "baseline.json"
 CODE = [f"{part}/**/*.py" for part in ("agent", "tools", "offline_model")]
-POLICY = ["policy/*", "*.py"]  # a tool's description is an instruction as well
-JUDGES = ["evaluators/*.py", "words/*.*", "*.toml"]
-JUDGES += [f"{name}.py" for name in ("reading", "forms", "truth", "target", "faults")]
+POLICY = ["tools/policy/*", "tools/*.py"]  # a tool's description is an instruction as well
+JUDGES = ["evals/evaluators/*.py", "evals/words/*.*", "evals/*.toml"]
+JUDGES += [f"evals/{name}.py" for name in ("reading", "forms", "truth", "target", "faults")]
+DEMO = "tools/shop/demo/*.json"
 
 
 class Tested(Model):
@@ -44,7 +46,7 @@ class Tested(Model):
 
 
 class Stored(Model):
-    """A run that was kept. passed: whether each case passed each time."""
+    """A run that was kept. passed: whether each case that got an answer passed each time."""
 
     at: datetime
     answer: str
@@ -60,29 +62,24 @@ RUNS = TypeAdapter(Runs)
 def tested(cases: Iterable[Case], model: str) -> Tested:
     return Tested(
         model=model,
-        policy=_digest(EVALS.parent / "tools", POLICY),
-        code=_digest(EVALS.parent, CODE),
-        evaluators=_digest(EVALS, JUDGES),
-        cases={case.name: _short(case) for case in cases},
+        policy=_digest(POLICY),
+        code=_digest(CODE),
+        evaluators=_digest(JUDGES),
+        cases={case.name: _of_case(case) for case in cases},
     )
 
 
-def _digest(folder: Path, patterns: Iterable[str], start: bytes = b"") -> str:
-    paths = sorted({p for pattern in patterns for p in folder.glob(pattern) if p.is_file()})
+def _of_case(case: Case) -> str:
+    """The digest of a case and of the shop that it is played in."""
+    own = f"evals/cases/{escape(case.name.partition('/')[0])}/shop.*"
+    return _digest([own if any(ROOT.glob(own)) else DEMO], case.model_dump_json().encode())
+
+
+def _digest(patterns: Iterable[str], start: bytes = b"") -> str:
     found = sha256(start)
-    for path in paths:
-        found.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    for path in sorted({p for pattern in patterns for p in ROOT.glob(pattern) if p.is_file()}):
+        found.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
     return found.hexdigest()[:16]
-
-
-def _short(case: Case) -> str:
-    """Of a case and the shop that it is played in."""
-    own = EVALS / "cases" / case.name.partition("/")[0]
-    demo = EVALS.parent / "tools" / "shop" / "demo"
-    folder = own if any(own.glob("shop.*")) else demo
-    return _digest(
-        folder, ["shop.*"] if folder is own else ["*.json"], case.model_dump_json().encode()
-    )
 
 
 @dataclass(frozen=True)
@@ -101,9 +98,8 @@ class Comparison:
 
     def alarms(self, chance: float) -> list[str]:
         worse, better = len(self.regressed), len(self.fixed)
-        if worse <= better or self.probability > chance:
-            return []
-        return [f"{worse} cases are worse than in the baseline, {better} better"]
+        told = f"{worse} cases are worse than in the baseline, {better} better"
+        return [told] if worse > better and self.probability <= chance else []
 
     @property
     def probability(self) -> float:
@@ -111,18 +107,13 @@ class Comparison:
         changed, fewer = len(self.regressed + self.fixed), min(len(self.regressed), len(self.fixed))
         return min(1.0, float(2 * sum(comb(changed, n) for n in range(fewer + 1)) / 2**changed))
 
-    @staticmethod
-    def fewest(chance: float) -> int:
-        """How many cases must be worse, and none better, to be more than chance."""
-        return next(n for n in range(1, 99) if 2 / 2**n <= chance)
-
     def lines(self) -> list[str]:
         if self.problem:
             return [f"baseline: {self.problem}"]
-        kinds = {"regressed": self.regressed, "fixed": self.fixed}
-        every = {**kinds, "new": self.new, "gone": self.gone}
+        changed = {"regressed": self.regressed, "fixed": self.fixed}
+        every = {**changed, "new": self.new, "gone": self.gone}
         counts = ", ".join(f"{len(names)} {kind}" for kind, names in every.items())
-        named = [f"{kind}: {', '.join(names)}" for kind, names in kinds.items() if names]
+        named = [f"{kind}: {', '.join(names)}" for kind, names in changed.items() if names]
         chance = f" (chance {self.probability:.2g})" if named else ""
         return [f"baseline: {counts}{chance}", *named]
 
@@ -137,14 +128,19 @@ def compare(
     if before.evaluators != now.evaluators:
         return Comparison(problem="the stored run was judged by other evaluators")
     same = {name for name in had if now.cases.get(name, "") == before.cases.get(name)}
-    passed = {each.case: each.passes == each.plays for each in results if each.fate != "trouble"}
+    passed = _passed(results)
     both = [case for case in passed if case in same]
     return Comparison(
         regressed=[case for case in both if had[case] and not passed[case]],
         fixed=[case for case in both if passed[case] and not had[case]],
         new=sorted(passed.keys() - same),
-        gone=sorted(before.cases.keys() - same) if whole else [],
+        gone=sorted(had.keys() - same) if whole else [],
     )
+
+
+def _passed(results: Sequence[Result]) -> dict[str, bool]:
+    """Whether each case passed each time, without those that got no answer."""
+    return {each.case: each.fate == "pass" for each in results if each.fate != "trouble"}
 
 
 def release(now: Tested, stored: Stored | None, deployed: str) -> str:
@@ -177,10 +173,8 @@ def load() -> Runs:
 
 
 def store(kind: Kind, results: Sequence[Result], now: Tested, answer: str) -> None:
-    passed = {each.case: each.passes == each.plays for each in results}
-    run = Stored(
-        at=datetime.now(UTC).replace(microsecond=0), answer=answer, tested=now, passed=passed
-    )
+    at = datetime.now(UTC).replace(microsecond=0)
+    run = Stored(at=at, answer=answer, tested=now, passed=_passed(results))
     try:
         FILE.write_bytes(RUNS.dump_json({**load(), kind: run}, indent=1) + b"\n")
     except OSError as error:

@@ -1,9 +1,12 @@
 """A case in Python: what one of the files in `cases/` says, once it was found good."""
 
-from typing import Any, Literal
+from decimal import Decimal
+from itertools import chain
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
+from evals.truth import Money
 from tools.ids import normalise_order_id
 
 Verdict = Literal["pass", "fail", "cannot tell"]
@@ -34,20 +37,11 @@ class Fault(Model):
         return {"kind": stated} if isinstance(stated, str) else stated
 
 
-class Derived(Model):
-    """Each holds the orders that something follows from: a sum, the first or last to arrive."""
-
-    sum: tuple[str, ...] = ()
-    first: tuple[str, ...] = ()
-    last: tuple[str, ...] = ()
-
-    @property
-    def order_ids(self) -> set[str]:
-        return {*self.sum, *self.first, *self.last}
-
-
 class Turn(Model):
-    """What the customer asks, and what must be true of the answer (see `schema.json`)."""
+    """What the customer asks, and what must be true of the answer (see `schema.json`).
+
+    derived: the orders that something follows from: a sum, the first or last to arrive.
+    """
 
     ask: str
     calls: tuple[dict[str, dict[str, Any]], ...]
@@ -56,7 +50,7 @@ class Turn(Model):
     facts: dict[str, tuple[str, ...]] = {}
     failures: dict[str, str] = {}
     deeds: dict[str, Deed] = {}
-    derived: Derived = Derived()
+    derived: dict[Literal["sum", "first", "last"], tuple[str, ...]] = {}
     policy: str | None = None
     forbidden: tuple[str, ...] = ()
     escalated: bool = False
@@ -65,7 +59,7 @@ class Turn(Model):
     @property
     def order_ids(self) -> set[str]:
         """The orders that the answer may speak of."""
-        return {*self.facts, *self.failures, *self.deeds, *self.derived.order_ids}
+        return {*self.facts, *self.failures, *self.deeds, *chain(*self.derived.values())}
 
     @property
     def called(self) -> set[str]:
@@ -73,24 +67,20 @@ class Turn(Model):
         return {id_ for call in self.calls for given in call.values() for id_ in orders_of(given)}
 
 
-class Change(Model):
-    """How an order stands in the shop afterwards, where that differs from before."""
-
-    status: str | None = None
-    address: str | None = None
-    refunds: tuple[str, ...] | None = None
-
-    @property
-    def fields(self) -> dict[str, list[str]]:
-        stated = self.model_dump(exclude_none=True).items()
-        return {name: [each] if isinstance(each, str) else list(each) for name, each in stated}
+def _change(stated: dict[str, Any]) -> dict[str, Any]:
+    """The values that each field of an order has afterwards, amounts as they are compared."""
+    change = {field: [each] if isinstance(each, str) else each for field, each in stated.items()}
+    if refunds := change.get("refunds"):
+        stated_amounts = (each.split() for each in refunds)
+        change["refunds"] = [Money(Decimal(n), currency).written for n, currency in stated_amounts]
+    return change
 
 
 class Case(Model):
     """One conversation. `name` is the folder and the file, such as `core/two-orders`.
 
-    writes: all that the shop holds differently at the end. breaks: which responses of the model
-    break off in mid-stream, counted from 1.
+    writes: all that the shop holds differently at the end, by order and field. breaks: which
+    responses of the model break off in mid-stream, counted from 1.
     """
 
     name: str
@@ -100,7 +90,7 @@ class Case(Model):
     faults: dict[str, Fault] = {}
     breaks: tuple[int, ...] = ()
     turns: tuple[Turn, ...]
-    writes: dict[str, Change] = {}
+    writes: dict[str, Annotated[dict[str, tuple[str, ...]], BeforeValidator(_change)]] = {}
 
 
 def orders_of(arguments: Any) -> list[str]:

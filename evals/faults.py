@@ -80,17 +80,11 @@ class BreakingOff(httpx2.AsyncBaseTransport):
         if self._asked not in self.left:
             return response
         self.left.remove(self._asked)
-        half = [chunk async for chunk in response.stream]  # type: ignore[union-attr]
-        return httpx2.Response(
-            response.status_code, headers=response.headers, stream=_Half(half), request=request
-        )
+        half = _half([chunk async for chunk in response.aiter_raw()])
+        return httpx2.Response(response.status_code, headers=response.headers, content=half)
 
 
-@dataclass
-class _Half(httpx2.AsyncByteStream):
-    chunks: list[bytes]
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        for chunk in self.chunks[: len(self.chunks) // 2]:
-            yield chunk
-        raise httpx2.ReadError("The connection was closed.")
+async def _half(chunks: list[bytes]) -> AsyncIterator[bytes]:
+    for chunk in chunks[: len(chunks) // 2]:
+        yield chunk
+    raise httpx2.ReadError("The connection was closed.")

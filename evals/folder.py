@@ -43,20 +43,21 @@ class Folder:
 
     def done(self) -> list[Outcome]:
         """What a run like this one had done when it was broken off. Nothing else is kept."""
-        kept = list(self._kept())
-        self._put(self._part.name, "".join(map(_line, kept)).encode())
-        return [each.outcome for each in kept]
-
-    def _kept(self) -> Iterator[Kept]:
+        outcomes = []
         with _told(self._part), suppress(FileNotFoundError):
             for line in self._part.read_text(encoding="utf-8", errors="replace").split("\n"):
                 with suppress(ValueError):  # the last one may be torn
                     if (kept := Kept.model_validate_json(line)).run == self._run:
-                        yield kept
+                        outcomes.append(kept.outcome)
+        self._put(self._part.name, b"".join(map(self._line, outcomes)))
+        return outcomes
 
     def keep(self, outcome: Outcome) -> None:
-        with _told(self._part), self._part.open("a", encoding="utf-8") as file:
-            file.write(_line(Kept(run=self._run, outcome=outcome)))
+        with _told(self._part), self._part.open("ab") as file:
+            file.write(self._line(outcome))
+
+    def _line(self, outcome: Outcome) -> bytes:
+        return Kept(run=self._run, outcome=outcome).model_dump_json().encode() + b"\n"
 
     def write(self, report: Report) -> None:
         """All files of a run that is over."""
@@ -72,10 +73,6 @@ class Folder:
         with _told(self.path / name):
             (self.path / f"{name}.new").write_bytes(content)
             (self.path / f"{name}.new").replace(self.path / name)
-
-
-def _line(kept: Kept) -> str:
-    return kept.model_dump_json() + "\n"
 
 
 @contextmanager

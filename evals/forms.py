@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 from functools import cache
+from itertools import product
 
 from babel.dates import format_date, format_skeleton
 from babel.numbers import format_currency, format_decimal, get_currency_symbol
@@ -50,10 +51,5 @@ def _money(amount: Decimal, currency: str, locale: str) -> Iterator[str]:
     signs = {currency, *(get_currency_symbol(currency, name) for name in (locale, "en_US"))}
     patterns = ["#,##0.00", "0.00"] + ["#,##0"] * (amount == amount.to_integral())
     for number in {str(amount), *(format_decimal(amount, each, locale) for each in patterns)}:
-        for sign in signs:
-            yield from (
-                f"{sign}{number}",
-                f"{sign} {number}",
-                f"{number}{sign}",
-                f"{number} {sign}",
-            )
+        for sign, gap in product(signs, ("", " ")):
+            yield from (f"{sign}{gap}{number}", f"{number}{gap}{sign}")

@@ -7,7 +7,7 @@ from math import comb, sqrt
 from statistics import NormalDist, mean
 from typing import Literal
 
-from evals.baseline import Comparison
+from evals.baseline import Comparison, Kind
 from evals.outcomes import Result
 from evals.rules import rules
 
@@ -28,9 +28,7 @@ def is_critical(case: str) -> bool:
     return any(fnmatchcase(case, pattern) for pattern in rules().critical)
 
 
-def judge(
-    results: Sequence[Result], compared: Comparison, kind: Literal["offline", "model"]
-) -> Judgement:
+def judge(results: Sequence[Result], compared: Comparison, kind: Kind) -> Judgement:
     """Trouble outside the agent alone is no answer, nor is a real model without a comparison."""
     told = [each for each in results if each.fate != "trouble"]
     critical = [each for each in told if is_critical(each.case)]
@@ -46,17 +44,16 @@ def judge(
     if kind == "model" and compared.problem:
         missing.append(f"there is nothing to compare with: {compared.problem}")
     k = max((each.plays for each in results), default=1)
-    whole = sum(each.passes == each.plays for each in critical)
+    whole = sum(each.fate == "pass" for each in critical)
     once, each_time = f"{pass_at_1(results):.1%}", f"{pass_each_time(results):.1%}"
     lines = [f"pass@1 {once} (one play passes), pass^{k} {each_time} ({k} of {k} plays pass)"]
-    lines += [f"critical: {whole} of {len(critical)} cases passed {k} of {k} times"] * bool(
-        critical
-    )
-    lines += [f"{passed} ({low} to {high})"] * bool(others)
+    if critical:
+        lines.append(f"critical: {whole} of {len(critical)} cases passed {k} of {k} times")
+    if others:
+        lines.append(f"{passed} ({low} to {high})")
     lines += [*compared.lines(), _what_shows(len(results))]
-    return Judgement(
-        "no" if wrong else "inconclusive" if missing else "yes", wrong or missing, lines
-    )
+    answer: Answer = "no" if wrong else "inconclusive" if missing else "yes"
+    return Judgement(answer, wrong or missing, lines)
 
 
 def pass_at_1(results: Sequence[Result]) -> float:
@@ -66,7 +63,7 @@ def pass_at_1(results: Sequence[Result]) -> float:
 
 def pass_each_time(results: Sequence[Result]) -> float:
     """pass^k: the share of the cases that passed all k times."""
-    return mean(each.passes == each.plays for each in results) if results else 1.0
+    return mean(each.fate == "pass" for each in results) if results else 1.0
 
 
 def interval(rate: float, number: int) -> tuple[float, float]:
@@ -76,26 +73,24 @@ def interval(rate: float, number: int) -> tuple[float, float]:
     z = NormalDist().inv_cdf((1 + rules().statistics.confidence) / 2)
     middle, spread = rate + z * z / (2 * number), z * z / (4 * number * number)
     half = z * sqrt(rate * (1 - rate) / number + spread)
-    ends = ((middle + side * half) / (1 + z * z / number) for side in (-1, 1))
-    low, high = (min(1.0, max(0.0, end)) for end in ends)
-    return low, high
+    scale = 1 + z * z / number
+    return max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
 
 
 def smallest_drop(cases: int, fewest: int) -> float | None:
     """The drop of which a comparison finds at least so many cases, as often as `power` asks."""
-    drops = (per_mille / 1000 for per_mille in range(1, 1001))
-    seen = (drop for drop in drops if _at_least(fewest, cases, drop) >= rules().statistics.power)
-    return next(seen, None)
-
-
-def _at_least(fewest: int, cases: int, drop: float) -> float:
-    fewer = range(min(fewest, cases + 1))
-    return 1 - sum(comb(cases, n) * drop**n * (1 - drop) ** (cases - n) for n in fewer)
+    for drop in (per_mille / 1000 for per_mille in range(1, 1001)):
+        fewer = range(min(fewest, cases + 1))
+        unseen = sum(comb(cases, n) * drop**n * (1 - drop) ** (cases - n) for n in fewer)
+        if 1 - unseen >= rules().statistics.power:
+            return drop
+    return None
 
 
 def _what_shows(cases: int) -> str:
     statistics = rules().statistics
-    fewest = Comparison.fewest(statistics.chance)
+    # So many must be worse, and none better, to be more than chance: a sign test.
+    fewest = next(n for n in range(1, 99) if 2 / 2**n <= statistics.chance)
     drop = smallest_drop(cases, fewest)
     if drop is None:
         return f"So few cases ({cases}) show no drop against a baseline."

@@ -6,7 +6,7 @@ A mutant is built as the agent is, `mutant(**options)` for `build_graph(**option
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, ExitStack
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any, cast
 from unittest.mock import patch
@@ -32,6 +32,7 @@ from tools.tool import Tool
 
 Results = list[ToolResult]
 Kept = dict[str, Any]
+"""What a mutant remembers of a conversation."""
 RECEIPTS = {
     "cancel_order": ("order_id",),
     "change_address": ("order_id", "address"),
@@ -54,8 +55,7 @@ def _with(**sabotaged: Callable[..., Any]) -> Build:
 def _telling(tamper: Callable[[Results, Results, Kept], None]) -> Build:
     """Answers from results that were tampered with; the calls themselves are right.
 
-    tamper: changes those that are ok and those that failed, each in the order of the calls. The
-    dict is the conversation's own.
+    tamper: changes those that are ok and those that failed, each in the order of the calls.
     """
 
     class Telling(Composer):
@@ -73,6 +73,7 @@ def _telling(tamper: Callable[[Results, Results, Kept], None]) -> Build:
 def _show(result: ToolResult, data: Any) -> None:
     """Gives a result these data, in the name of its own order."""
     result["status"], result["data"] = "ok", deepcopy(data)
+    result.pop("error", None)
     if "order_id" in data:
         result["data"]["order_id"] = result["subject"]
 
@@ -119,7 +120,6 @@ def filled_gap(ok: Results, failed: Results, kept: Kept) -> None:
     """Shows a neighbour's data for a call that failed."""
     for result in failed if ok else ():
         _show(result, ok[0]["data"])
-        del result["error"]
 
 
 def unchecked_is_absent(ok: Results, failed: Results, kept: Kept) -> None:
@@ -131,10 +131,11 @@ def unchecked_is_absent(ok: Results, failed: Results, kept: Kept) -> None:
 def told_as_done(ok: Results, failed: Results, kept: Kept) -> None:
     """Tells every change as made, whatever became of it."""
     for result in (each for each in failed if each["tool"] in RECEIPTS):
-        given: Any = result["arguments"]
-        about = {name: given[name] for name in RECEIPTS[result["tool"]]}
-        _show(result, {"state": "done", "repeated": False, **about})
-        del result["error"]
+        _show(result, _receipt(result["tool"], result["arguments"]))
+
+
+def _receipt(tool: str, given: Any) -> dict[str, Any]:
+    return {"state": "done", "repeated": False, **{name: given[name] for name in RECEIPTS[tool]}}
 
 
 def _saying(change: Callable[[Answer], str]) -> Build:
@@ -168,8 +169,6 @@ def invented_order(answer: Answer) -> str:
 class ZippedByArrival(Nodes):
     """Gives the calls of a round the results in the order in which they came."""
 
-    in_own_name = False
-
     async def close_round(self, turn: Turn, config: RunnableConfig) -> None:
         own = [turn.results[key_of(call)] for call in turn.sent_out]
         arrived = zip(turn.sent_out, sorted(own, key=lambda r: r["finished_at"]), strict=True)
@@ -178,8 +177,15 @@ class ZippedByArrival(Nodes):
         await super().close_round(turn, config)
 
     def _given(self, call: ToolCall, result: ToolResult) -> ToolResult:
-        given = cast(ToolResult, {**result, "call_id": call["call_id"], "tool": call["name"]})
-        if self.in_own_name and isinstance(call["arguments"], dict):
+        return cast(ToolResult, {**result, "call_id": call["call_id"], "tool": call["name"]})
+
+
+class ZippedInOwnName(ZippedByArrival):
+    """The same, where results do not say themselves which order they are about."""
+
+    def _given(self, call: ToolCall, result: ToolResult) -> ToolResult:
+        given = super()._given(call, result)
+        if isinstance(call["arguments"], dict):
             given["arguments"] = call["arguments"]
             given["subject"] = str(call["arguments"].get("order_id", ""))
             if given["status"] == "ok":
@@ -223,10 +229,9 @@ class Claimed(WriteTools):
     """Says that a refund was made, and makes none."""
 
     async def receipt(self, write: Write, key: str, db: Any = None) -> dict[str, Any]:
-        if write.tool.name != "request_refund":
-            return await super().receipt(write, key, db)
-        about = {name: write.plain[name] for name in RECEIPTS["request_refund"]}
-        return {"state": "done", "repeated": False, **about}
+        if write.tool.name == "request_refund":
+            return _receipt(write.tool.name, write.plain)
+        return await super().receipt(write, key, db)
 
 
 class TriedAgain(WriteTools):
@@ -262,21 +267,16 @@ class NoMeansYes(Writer):
         return await self._begin(replace(write, confirmed=True))
 
 
-@dataclass(frozen=True)
-class OpenShop(FaultyShop):
-    """A shop whose every order seems to belong to whoever asks."""
-
-    customer_id: str = ""
-
-    async def order(self, order_id: str) -> Order | None:
-        order = await super().order(order_id)
-        return order and order.model_copy(update={"customer_id": self.customer_id})
-
-
 def without_owner_check(**options: Any) -> Graph:
-    """Shows everybody's orders to anybody."""
+    """Shows everybody's orders to anybody, as if they belonged to whoever asks."""
     shop, asking = options["shop"], options["identity"]({})
-    return build_graph(**{**options, "shop": OpenShop(shop.database, shop.faults, asking)})
+
+    class OpenShop(FaultyShop):
+        async def order(self, order_id: str) -> Order | None:
+            order = await super().order(order_id)
+            return order and order.model_copy(update={"customer_id": asking})
+
+    return build_graph(**{**options, "shop": OpenShop(shop.database, shop.faults)})
 
 
 def crashing(**options: Any) -> Graph:
@@ -286,10 +286,7 @@ def crashing(**options: Any) -> Graph:
 
 MUTANTS: Mapping[str, Build] = {
     "zipped by arrival": _with(Nodes=ZippedByArrival),
-    # The same, where results do not say themselves which order they are about.
-    "zipped by arrival, in the name of the call": _with(
-        Nodes=type("ZippedInOwnName", (ZippedByArrival,), {"in_own_name": True})
-    ),
+    "zipped by arrival, in the name of the call": _with(Nodes=ZippedInOwnName),
     "forgotten call": _with(Nodes=ForgottenCall),
     "kept by name": _telling(by_name),
     "swapped values": _telling(swapped),

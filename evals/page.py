@@ -9,8 +9,9 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from evals.evaluators.seen import ended
 from evals.outcomes import Finding, Outcome, Result
-from evals.report import MARKS, Report, ended
+from evals.report import MARKS, Report
 
 STYLE = files("evals") / "page.css"
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Any
 from xml.etree import ElementTree
 
 from agent import pricing
 from evals.baseline import Tested
+from evals.evaluators.seen import ended
 from evals.gate import Judgement, is_critical
 from evals.outcomes import Finding, Outcome, Result
 from tools.policy import instructions
@@ -55,8 +55,8 @@ class Report:
         """What was paid for all of it, also before a run was broken off; offline nothing was."""
         turns = [turn for each in self.plays for turn in each.turns]
         costs = [pricing.cost(self.tested.model, turn["report"]["usage"]) for turn in turns]
-        known = sum((each for each in costs if each is not None), Decimal(0))
-        return f", for {known:.4f} USD" if known and None not in costs else ""
+        total = sum(filter(None, costs))
+        return f", for {total:.4f} USD" if total and None not in costs else ""
 
     @property
     def plays(self) -> list[Outcome]:
@@ -112,10 +112,6 @@ def _call(call: dict[str, Any]) -> str:
     return f"{call['tool']}({stated}) → {ended(call)}"
 
 
-def ended(call: dict[str, Any]) -> str:
-    return str(call["error"]["kind"] if call["error"] else call["status"])
-
-
 def markdown(report: Report) -> str:
     """For a pull request: the verdict, then whatever did not pass."""
     table = [
@@ -143,14 +139,10 @@ def junit(report: Report) -> bytes:
         case = ElementTree.SubElement(suite, "testcase", about, time=str(outcome.seconds))
         if outcome.verdict != "pass":
             kind = "error" if outcome.verdict == "trouble" else "failure"
-            why = _printable("\n".join(map(str, outcome.findings)))
+            why = "\n".join(map(str, outcome.findings))
+            why = "".join(c if c.isprintable() or c == "\n" else "�" for c in why)  # as XML asks
             ElementTree.SubElement(case, kind, message=outcome.verdict).text = why
     for kind, path in {"tests": "", "failures": "/failure", "errors": "/error"}.items():
         suite.set(kind, str(len(suite.findall(f"testcase{path}"))))
     told: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
     return told
-
-
-def _printable(text: str) -> str:
-    """XML has no way to hold a control character."""
-    return "".join(c if c.isprintable() or c == "\n" else "�" for c in text)

@@ -14,7 +14,8 @@ from contextlib import contextmanager, redirect_stdout
 from io import StringIO
 from typing import Any
 
-from langsmith import Client, aevaluate, tracing_context
+import yaml
+from langsmith import Client, aevaluate, get_current_run_tree, tracing_context
 from langsmith.schemas import Example, Run
 
 from evals.case import Case
@@ -29,7 +30,7 @@ DATA_SET = uuid.uuid5(uuid.NAMESPACE_URL, "support-agent/evals")
 FLUSH = 60.0  # seconds that LangSmith is given to take what is left
 SECONDS = 300  # that a case may take, whatever the model does
 OUTSIDE = ("model_unavailable", "stream_interrupted")  # of a vendor's model: no fault of the agent
-SHOWN = ("report", "history", "asked", "seconds")
+NOTHING = [Finding("evals", 0, "fail", "the evaluators gave no result")]
 
 
 async def run(
@@ -55,14 +56,18 @@ async def run(
     outcomes = {(outcome.case, outcome.repeat): outcome for outcome in done}
     numbers = range(1, repeat + 1)
     missing = [case.name for n in numbers for case in cases if (case.name, n) not in outcomes]
+    played: dict[uuid.UUID, list[Seen]] = {}
     findings: dict[uuid.UUID, list[Finding]] = {}
 
     async def target(inputs: dict[str, Any]) -> dict[str, Any]:
+        this: Any = get_current_run_tree()
         with tracing_context(enabled=False):  # else LangChain's tracer sends the graph's runs
-            return await asyncio.wait_for(stage.play(by_name[inputs["case"]]), SECONDS)
+            case = by_name[inputs["case"]]
+            played[this.id] = await asyncio.wait_for(stage.play(case), SECONDS)
+        return {"turns": [_shown(seen) for seen in played[this.id]]}
 
     def score(run: Run, example: Example) -> dict[str, Any]:
-        found = _findings(by_name[_name(example)], run, evaluators, stage)
+        found = _findings(run, played.pop(run.id, []), evaluators)
         findings[run.id] = list(dict.fromkeys(found))
         return {"results": [_feedback(each, findings[run.id]) for each in evaluators]}
 
@@ -80,7 +85,7 @@ async def run(
                 blocking=False,
             )
         async for row in rows:
-            name = _name(row["example"])
+            name = str((row["example"].inputs or {})["case"])
             number = next(n for n in numbers if (name, n) not in outcomes)
             found = findings.get(row["run"].id, NOTHING)
             outcomes[name, number] = _outcome(row["run"], name, number, found, stage)
@@ -88,11 +93,7 @@ async def run(
     if client:
         await asyncio.to_thread(client.flush, FLUSH)
     every = [(case.name, number) for case in cases for number in numbers]
-    return [outcomes.get(each) or Outcome(*each, "fail", NOT_PLAYED, 0, []) for each in every]
-
-
-NOTHING = [Finding("evals", 0, "fail", "the evaluators gave no result")]
-NOT_PLAYED = [Finding("evals", 0, "fail", "the case was not played")]
+    return [outcomes.get(each) or Outcome(*each, "fail", NOTHING, 0, []) for each in every]
 
 
 @contextmanager
@@ -108,28 +109,31 @@ def _silent_client() -> Client:
     return Client(api_url="http://127.0.0.1:9", api_key="none", auto_batch_tracing=False, info=INFO)
 
 
-def _name(example: Example) -> str:
-    return str((example.inputs or {})["case"])
+def _shown(seen: Seen) -> dict[str, Any]:
+    """What is kept of a turn."""
+    expected = seen.turn.model_dump(mode="json", exclude={"ask"}, exclude_defaults=True)
+    return {
+        "ask": seen.turn.ask,
+        "expected": yaml.safe_dump(expected, allow_unicode=True, default_flow_style=None),
+        "report": seen.report,
+        "history": seen.history,
+        "asked": seen.asked,
+        "seconds": seen.seconds,
+    }
 
 
 def _findings(
-    case: Case, run: Run, evaluators: Sequence[Evaluator], stage: Stage
+    run: Run, turns: Sequence[Seen], evaluators: Sequence[Evaluator]
 ) -> Iterator[Finding]:
-    if run.error or run.outputs is None:
+    if run.error or not turns:
         why = "took too long" if str(run.error).startswith("TimeoutError") else "crashed"
         yield Finding("target", 0, "fail", f"the case {why}: {str(run.error).splitlines()[0]}")
         return
-    before, *truths = stage.truths.pop(run.outputs["truths"])
-    turns = zip(case.turns, run.outputs["turns"], truths, strict=True)
-    seen = [
-        Seen(case, turn, truth=truth, before=before, **{name: came[name] for name in SHOWN})
-        for turn, came, truth in turns
-    ]
     for evaluator in evaluators:
         name = evaluator.__name__
         try:
-            for number, each in enumerate(seen, 1):
-                yield from [Finding(name, number, w.verdict, w.why) for w in evaluator(each)]
+            for number, seen in enumerate(turns, 1):
+                yield from [Finding(name, number, w.verdict, w.why) for w in evaluator(seen)]
         except Exception as error:  # to LangSmith a crash is a score that is missing
             why = f"the evaluator crashed ({type(error).__name__}: {error})"
             yield Finding(name, 0, "fail", why)

@@ -4,6 +4,7 @@ import asyncio
 import fnmatch
 import logging
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from agent import pricing, settings
 from agent.problems import Problem
 from agent.settings import Settings
 from agent.wire.connect import connect
-from evals import baseline, gate, rules, upload
+from evals import baseline, gate, rules, tone, upload
 from evals.case import Case
 from evals.cases import CaseFile, find
 from evals.folder import Folder
@@ -29,7 +30,6 @@ from evals.outcomes import Outcome, results_of
 from evals.report import Report, conversation, lines
 from evals.runner import run
 from evals.target import Stage
-from evals.tone import TOKENS, Judge
 from evals.truth import truth_of
 
 TROUBLE = 4
@@ -62,7 +62,7 @@ class Session:
             raise Problem(f"{why} No case was run.")
         connect(self.settings)  # a missing key is said once
         self._check_rules()
-        judge = Judge(self.tone) if self.tone else None
+        rater = tone.judge(self.tone) if self.tone else None
         self._say_cost()
         stored, tested = baseline.load(), baseline.tested(self._played, self.settings.model)
         folder = Folder(self.out, tested.digest) if self.out else None
@@ -74,12 +74,11 @@ class Session:
                 click.echo(f"LangSmith did not take the cases ({type(error).__name__}).", err=True)
                 return TROUBLE
             report = self._judged(outcomes, tested, stored, time.monotonic() - began)
-            if judge:
-                report.judgement.lines.append(await judge.line(outcomes))
-            for line in conversation(outcomes) if self.case else ():
-                click.echo(line)
+            if rater:
+                report.judgement.lines.append(await tone.line(rater, outcomes))
+            played = conversation(outcomes) if self.case else ()
             found = lines(report.results, whole=self.case is not None)
-            for line in [*found, report.summary, *report.figures, report.verdict]:
+            for line in [*played, *found, report.summary, *report.figures, report.verdict]:
                 click.echo(line)
             if folder:
                 folder.write(report)
@@ -115,16 +114,16 @@ class Session:
                 wrong = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
             raise Problem(f"{rules.FILE}: {wrong}. No case was run.") from None
         names = [file.case.name for file in self._files]
-        idle = [each for each in critical if not fnmatch.filter(names, each)]
-        if idle and self._is_whole:
-            raise Problem(f"{rules.FILE}: critical: no case fits {idle[0]!r}. No case was run.")
+        for each in critical if self._is_whole else ():
+            if not fnmatch.filter(names, each):
+                raise Problem(f"{rules.FILE}: critical: no case fits {each!r}. No case was run.")
 
     def _say_cost(self) -> None:
         """Before a vendor is asked: what that costs. Raises Problem where it may be too much."""
         limits = rules.rules().limits.model_dump(exclude={"seconds"})
         turns = sum(len(case.turns) for case in self._played)
         asked = [] if self._is_offline else [(self.settings.model, self.repeat * turns, limits)]
-        asked += [(self.tone, turns, TOKENS)] if self.tone else []
+        asked += [(self.tone, turns, tone.TOKENS)] if self.tone else []
         total = 0.0
         for model, number, tokens in asked:
             most = pricing.cost(model, {name: number * each for name, each in tokens.items()})
@@ -140,15 +139,16 @@ class Session:
     async def _play(self, folder: Folder | None) -> list[Outcome]:
         console, cases = Console(stderr=True), self._played
         bar = Progress(console=console, transient=True, disable=not console.is_terminal)
-        with TemporaryDirectory() as place, bar as progress:
+        # After Ctrl-C, a thread may still copy a database into it.
+        with TemporaryDirectory(ignore_cleanup_errors=True) as place, bar as progress:
             stage = Stage(Path(place), self.settings, cap=self.cap)
             await stage.prepare()
             for file in self._files:
                 file.check(truth_of(stage.template(file.case)))
             client = upload.client(self.lost.append) if self.upload else None
             examples = upload.in_step(client, cases, whole=self._is_whole) if client else None
-            done = folder.done() if folder else []
-            done = [] if client else done  # an experiment is of one piece
+            # An experiment is of one piece.
+            done = folder.done() if folder and not client else []
             task = progress.add_task("evals", total=len(cases) * self.repeat, completed=len(done))
 
             def told(outcome: Outcome) -> None:
@@ -190,15 +190,13 @@ class Session:
 @contextmanager
 def _silence() -> Iterator[None]:
     """Crashes and faults are told by their outcomes, and what is torn by Ctrl-C by nobody."""
-    loggers = [logging.getLogger(name) for name in ("langsmith", "agent", "asyncio", "sqlalchemy")]
-    levels = [logger.level for logger in loggers]
+    before = logging.root.manager.disable
+    logging.disable()
     try:
-        for logger in loggers:
-            logger.setLevel(logging.CRITICAL)
         yield
     except asyncio.CancelledError:  # what is still running then tells of it later
-        levels = [logging.CRITICAL] * len(loggers)
+        before = logging.CRITICAL
+        warnings.simplefilter("ignore", RuntimeWarning)
         raise
     finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+        logging.disable(before)

@@ -8,12 +8,11 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import partial
+from itertools import takewhile
 from math import inf
 from pathlib import Path
 from typing import Any
 
-import yaml
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, Interrupt
@@ -28,6 +27,7 @@ from agent.store import open_database
 from agent.wire.connect import connect
 from evals.case import Case, Turn
 from evals.cases import FOLDER
+from evals.evaluators import Seen
 from evals.faults import BreakingOff, FaultyShop
 from evals.truth import Truth, changes, truth_of
 from offline_model import OfflineTransport
@@ -37,6 +37,7 @@ from tools.shop.importer import ImportProblem, import_shop, read_shop_file
 Build = Callable[..., Graph]
 TIMEOUT = 3.0  # seconds that a tool may take in a case where the shop hangs
 PATIENCE = 60.0  # and in any other: a busy machine is no mistake of the agent
+BOUND = ("call_id", "digest")  # what a decision says of its question
 MOST_PAUSES = 4  # of a turn; an agent that asks for ever is broken
 
 
@@ -48,14 +49,12 @@ class OverCap(Exception):
 class Stage:
     """Where cases are played. `folder` gets a database for each.
 
-    truths: what the shop of each case that was played held, before and after each turn.
     cap: dollars after which nothing more is played; what was `spent` counts, where it is known.
     """
 
     folder: Path
     settings: Settings
     build: Build = build_graph
-    truths: dict[str, list[Truth]] = field(default_factory=dict)
     cap: float = inf
     spent: list[Decimal] = field(default_factory=list)
 
@@ -76,30 +75,28 @@ class Stage:
         own = self.folder / f"{case.name.partition('/')[0]}.db"
         return own if own.is_file() else self.folder / "demo.db"
 
-    async def play(self, case: Case) -> dict[str, Any]:
-        """What came of a case: `turns`, each with report, history and pauses; `truths`, its key."""
+    async def play(self, case: Case) -> list[Seen]:
+        """What came of each turn. Raises OverCap, ValueError where no `breaks` broke anything."""
         if float(sum(self.spent)) > self.cap:
             raise OverCap(f"{self.cap:g} USD are spent")
-        name = uuid.uuid4().hex
-        file = self.folder / f"{name}.sqlite"
+        file = self.folder / f"{uuid.uuid4().hex}.sqlite"
         await asyncio.to_thread(shutil.copy, self.template(case), file)
         database = open_database(f"sqlite:///{file}")
-        truths = self.truths[name] = [truth_of(file)]
+        before = truth_of(file)
         broken = BreakingOff(OfflineTransport(), case.breaks)
+        seen: list[Seen] = []
         try:
             graph = self._graph(case, database, broken)
-            turns = []
             for turn in case.turns:
-                turns.append(await _turn(graph, turn, partial(truth_of, file), truths[-1]))
-                used = turns[-1]["report"]["usage"]
+                seen.append(await _turn(graph, case, turn, file, before))
+                used = seen[-1].report["usage"]
                 self.spent.append(cost(self.settings.model, used) or Decimal(0))
-                truths.append(truth_of(file))
         finally:
             await database.close()
             file.unlink(missing_ok=True)  # the folder is gone where Ctrl-C ended the run
         if broken.left:
             raise ValueError(f"the model gave no responses {sorted(broken.left)} to break off")
-        return {"turns": turns, "truths": name}
+        return seen
 
     def _graph(self, case: Case, database: Database, broken: BreakingOff) -> Graph:
         hangs = any(fault.kind == "timeout" for fault in case.faults.values())
@@ -114,49 +111,49 @@ class Stage:
         )
 
 
-async def _turn(
-    graph: Graph, turn: Turn, shop: Callable[[], Truth], before: Truth
-) -> dict[str, Any]:
-    """A turn to its end, or to a pause that the case leaves open."""
+async def _turn(graph: Graph, case: Case, turn: Turn, shop: Path, before: Truth) -> Seen:
+    """A turn to its end, or to a pause that the case leaves open. before: the case began."""
     config: Any = {"configurable": {"thread_id": "case"}}
     then: Any = {"messages": [HumanMessage(turn.ask)]}
     asked: list[dict[str, Any]] = []
-    began = time.monotonic()
+    held, began = truth_of(shop), time.monotonic()
     for _ in range(MOST_PAUSES):
         await graph.ainvoke(then, config)
         left = await graph.aget_state(config)
         if not left.interrupts:
             break
-        already = changes(before, shop())
+        already = changes(held, truth_of(shop))
         for each in confirmations(left.values, left.interrupts):
             decision = turn.decide.get(each["subject"])
             asked.append({**each, "changed_already": already, "decision": decision})
-        decided = {pause.id: _answer(pause, turn) for pause in left.interrupts}
-        if not (resume := {id_: answer for id_, answer in decided.items() if answer}):
+        if not (resume := _decided(turn, left.interrupts)):
             break
         then = Command(resume=resume)
-    stated = turn.model_dump(mode="json", exclude={"ask"}, exclude_defaults=True)
+    return Seen(
+        case,
+        turn,
+        report=report("case", left.values, left.interrupts),
+        history=_history(left.values["messages"]),
+        asked=asked,
+        truth=truth_of(shop),
+        before=before,
+        seconds=round(time.monotonic() - began, 3),
+    )
+
+
+def _decided(turn: Turn, pauses: Sequence[Interrupt]) -> dict[str, dict[str, Any]]:
+    """What the case's customer says to each question, but to those that they leave open."""
     return {
-        "ask": turn.ask,
-        "expected": yaml.safe_dump(stated, allow_unicode=True, default_flow_style=None),
-        "report": report("case", left.values, left.interrupts),
-        "history": _history(left.values["messages"]),
-        "asked": asked,
-        "seconds": round(time.monotonic() - began, 3),
+        pause.id: {"decision": turn.decide[asked["subject"]], **{n: asked[n] for n in BOUND}}
+        for pause in pauses
+        if (asked := pause.value)["subject"] in turn.decide
     }
-
-
-def _answer(pause: Interrupt, turn: Turn) -> dict[str, Any] | None:
-    """What the case's customer says to a question; None where they leave it open."""
-    decision = turn.decide.get(pause.value["subject"])
-    bound = {name: pause.value[name] for name in ("call_id", "digest")}
-    return {"decision": decision, **bound} if decision else None
 
 
 def _history(messages: Sequence[AnyMessage]) -> list[dict[str, Any]]:
     """The newest turn's messages in plain words (see `evals.evaluators.seen.Seen`)."""
-    asked = [place for place, message in enumerate(messages) if message.type == "human"]
-    return [_plain(message) for message in messages[asked[-1] + 1 :]] if asked else []
+    newest = takewhile(lambda message: message.type != "human", reversed(messages))
+    return [_plain(message) for message in newest][::-1]
 
 
 def _plain(message: AnyMessage) -> dict[str, Any]:

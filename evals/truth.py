@@ -22,12 +22,20 @@ FIELDS = {
 IN_ORDER = {"orders": "order_id", "order_items": "position", "parcels": "position", "refunds": "at"}
 MONEY, DAYS = ("total", "price", "amount"), ("placed_on", "promised_date")
 
-Row = Mapping[str, Any]
+Row = dict[str, Any]
 
 
 class Money(NamedTuple):
     amount: Decimal
     currency: str
+
+    def __str__(self) -> str:
+        return f"{self.amount} {self.currency}"
+
+    @property
+    def written(self) -> str:
+        """The one way to write it that is compared: 12.50 EUR is 12.5 EUR."""
+        return f"{self.amount.normalize():f} {self.currency}"
 
 
 Value = str | int | date | Money
@@ -39,6 +47,12 @@ class OrderFacts:
 
     owner: str
     values: Mapping[str, tuple[Value, ...]]
+
+    @property
+    def due(self) -> date:
+        """When the last parcel is promised for; the end of time where none is."""
+        days = (day for day in self.values["promised_date"] if isinstance(day, date))
+        return max(days, default=date.max)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,15 +69,12 @@ def truth_of(database: Path) -> Truth:
     with closing(sqlite3.connect(database)) as connection:
         connection.row_factory = sqlite3.Row
         rows = {table: _by_order(connection, table) for table in IN_ORDER}
-        waiting = connection.execute("SELECT ticket FROM tickets WHERE closed_at IS NULL")
         people = connection.execute("SELECT customer_id FROM customers")
+        waiting = connection.execute("SELECT ticket FROM tickets WHERE closed_at IS NULL")
         return Truth(
-            frozenset(id_ for (id_,) in people),
-            {
-                id_: OrderFacts(o["customer_id"], _values(o, rows))
-                for id_, [o] in rows["orders"].items()
-            },
-            tuple(ticket for (ticket,) in waiting),
+            customers=frozenset(id_ for (id_,) in people),
+            orders={id_: _facts(order, rows) for id_, [order] in rows["orders"].items()},
+            tickets=tuple(ticket for (ticket,) in waiting),
         )
 
 
@@ -74,36 +85,32 @@ def _by_order(connection: sqlite3.Connection, table: str) -> dict[str, list[Row]
     return by_order
 
 
-def _values(order: Row, rows: Mapping[str, Mapping[str, list[Row]]]) -> Mapping[str, Any]:
-    return {
-        field: tuple(
-            _value(column, row, order)
-            for row in rows[table].get(order["order_id"], ())
-            if row[column] != ""
-        )
-        for field, (table, column) in FIELDS.items()
-    }
+def _facts(order: Row, rows: Mapping[str, Mapping[str, list[Row]]]) -> OrderFacts:
+    values = {}
+    for field, (table, column) in FIELDS.items():
+        own = [order | row for row in rows[table].get(order["order_id"], ())]
+        values[field] = tuple(_value(column, row) for row in own if row[column] != "")
+    return OrderFacts(order["customer_id"], values)
 
 
-def _value(column: str, row: Row, order: Row) -> Value:
+def _value(column: str, row: Row) -> Value:
+    value: Any = row[column]
     if column in MONEY:
-        return Money(Decimal(row[column]), row.get("currency", order["currency"]))
-    value: str | int = row[column]
-    return date.fromisoformat(str(value)) if column in DAYS else value
+        return Money(Decimal(value), row["currency"])
+    return date.fromisoformat(value) if column in DAYS else value
 
 
 def changes(before: Truth, after: Truth) -> dict[str, dict[str, Any]]:
     """What of each order is not as it was, by field; refunds as they would be written in a case."""
     changed: dict[str, dict[str, Any]] = {}
     for order_id, order in after.orders.items():
-        known = before.orders.get(order_id)
-        for field, values in order.values.items():
-            if known is None or values != known.values[field]:
-                changed.setdefault(order_id, {})[field] = [_written(value) for value in values]
+        known = before.orders.get(order_id, OrderFacts("", {})).values
+        for field in (
+            field for field, values in order.values.items() if values != known.get(field)
+        ):
+            changed.setdefault(order_id, {})[field] = list(map(_written, order.values[field]))
     return changed
 
 
 def _written(value: Value) -> str:
-    if isinstance(value, Money):
-        return f"{value.amount.normalize():f} {value.currency}"
-    return str(value)
+    return value.written if isinstance(value, Money) else str(value)

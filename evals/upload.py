@@ -7,6 +7,7 @@ import os
 import uuid
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 from langsmith import Client
 from langsmith.schemas import Dataset, Example
@@ -35,23 +36,22 @@ def in_step(at: Client, cases: Sequence[Case], *, whole: bool) -> dict[str, Exam
     dataset: Dataset = make(dataset_name=NAME)
     there = {example.id: example for example in at.list_examples(dataset_id=dataset.id)}
     wanted = {case.name: example_of(case, dataset.id) for case in cases}
-    new = [
-        {"id": each.id, "inputs": each.inputs, "reference_outputs": each.outputs}
-        for each in wanted.values()
-        if each.id not in there
-    ]
-    changed = [
-        {"id": each.id, "inputs": each.inputs, "outputs": each.outputs}
-        for each in wanted.values()
-        if there.pop(each.id, each).outputs != each.outputs
-    ]
+    new = [each for each in wanted.values() if each.id not in there]
+    changed = [each for each in wanted.values() if there.pop(each.id, each).outputs != each.outputs]
     if new:
-        at.create_examples(dataset_id=dataset.id, examples=new)
+        created = [_fields(each, outputs="reference_outputs") for each in new]
+        at.create_examples(dataset_id=dataset.id, examples=created)
     if changed:
-        at.update_examples(dataset_id=dataset.id, updates=changed)
+        updates = [_fields(each, outputs="outputs") for each in changed]
+        at.update_examples(dataset_id=dataset.id, updates=updates)
     if there and whole:
         at.delete_examples(list(there))
     return wanted
+
+
+def _fields(example: Example, *, outputs: str) -> dict[str, Any]:
+    """outputs: what they are called, which differs for a new example and a changed one."""
+    return {"id": example.id, "inputs": example.inputs, outputs: example.outputs}
 
 
 def example_of(case: Case, dataset: uuid.UUID) -> Example:

@@ -157,6 +157,13 @@ def test_a_case_of_ones_own_is_played_from_its_path(tmp_path: Path) -> None:
     assert here("evals", "--cases", str(file)).out.startswith(f"✓ {tmp_path.name}/mine ")
 
 
+def test_an_amount_of_a_case_may_be_written_with_its_cents(tmp_path: Path) -> None:
+    refund = (cases.FOLDER / "shop" / "refund-confirmed.yaml").read_text()
+    file = tmp_path / "mine.yaml"
+    file.write_text(refund.replace("refunds: [20 USD]", "refunds: [20.00 USD]"))
+    assert here("evals", "--cases", str(file)).out.startswith("✓")
+
+
 def test_a_folder_of_cases_is_played_in_the_shop_beside_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

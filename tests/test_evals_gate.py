@@ -152,6 +152,16 @@ def test_a_baseline_is_kept_by_its_kind(tmp_path: Path, monkeypatch: pytest.Monk
     assert (kept["offline"].answer, kept["model"].answer) == ("no", "yes")
 
 
+def test_a_case_that_got_no_answer_is_no_failure_of_the_baseline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(baseline, "FILE", tmp_path / "baseline.json")
+    now = run_of({"a": True, "b": True}).tested
+    baseline.store("model", [result("a", "pass"), result("b", "trouble")], now, "inconclusive")
+    found = compare([result("a", "fail"), result("b", "pass")], now, baseline.load()["model"])
+    assert (found.regressed, found.fixed, found.new) == (["a"], [], ["b"])
+
+
 @pytest.mark.parametrize("content", ["", "[]", '{"offline": {"passed": {}}}', '{"another": 1}'])
 def test_a_damaged_baseline_stops_the_run(
     content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
 from tests.commands import environment, finish, here, refused, start
 
 WRONG = """
@@ -96,18 +98,34 @@ def test_a_baseline_of_a_part_is_refused() -> None:
     refused(here("evals", "--case", "one-order", "--update-baseline"), "The baseline is of all")
 
 
+def wait_for(out: Path, outcomes: int, running: subprocess.Popen[bytes]) -> None:
+    """Until a run has written so many outcomes."""
+    part = out / "results.part.jsonl"
+    while not (part.exists() and part.read_text().count("\n") >= outcomes):
+        assert running.poll() is None
+        time.sleep(0.02)
+
+
 def test_a_run_that_is_stopped_says_so_and_keeps_others_out_of_its_folder(tmp_path: Path) -> None:
     arguments = ["evals", "--cases", "core/*", "--repeat", "9", "--out", str(tmp_path)]
     stopped = start(*arguments)
-    part = tmp_path / "results.part.jsonl"
-    while not (part.exists() and part.read_text().count("\n") >= 3):
-        assert stopped.poll() is None
-        time.sleep(0.02)
+    wait_for(tmp_path, 3, stopped)
     refused(here(*arguments), f"Another run is writing into {tmp_path}", "No case was run.")
     stopped.send_signal(signal.SIGINT)
     done = finish(stopped)
     assert (done.code, done.out) == (130, "")
     assert done.err.strip() == "Stopped. Nothing more was done."
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("outcomes", range(1, 16, 2))
+def test_a_run_says_the_same_whenever_it_is_stopped(outcomes: int, tmp_path: Path) -> None:
+    arguments = ["evals", "--cases", "core/*", "--repeat", "9", "--out", str(tmp_path)]
+    stopped = start(*arguments, "--concurrency", "9")
+    wait_for(tmp_path, outcomes, stopped)
+    stopped.send_signal(signal.SIGINT)
+    done = finish(stopped)
+    assert (done.code, done.out, done.err.strip()) == (130, "", "Stopped. Nothing more was done.")
 
 
 def test_a_run_that_was_killed_goes_on_without_losing_or_doubling(tmp_path: Path) -> None:
@@ -120,9 +138,7 @@ def test_a_run_that_was_killed_goes_on_without_losing_or_doubling(tmp_path: Path
         env=environment(),
         stdout=subprocess.DEVNULL,
     )
-    while not (part.exists() and part.read_text().count("\n") >= 3):
-        assert killed.poll() is None
-        time.sleep(0.02)
+    wait_for(out, 3, killed)
     killed.send_signal(signal.SIGKILL)
     killed.wait()
     kept = part.read_text().splitlines()[:3]

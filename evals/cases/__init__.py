@@ -10,13 +10,13 @@ import json
 import re
 from collections.abc import Hashable, Sequence
 from fnmatch import fnmatchcase
-from functools import cache
 from os.path import isfile
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import yaml
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
 
 from agent.problems import Problem
 from evals.case import Case
@@ -24,6 +24,7 @@ from evals.cases.checks import Place, impossible
 from evals.truth import Truth
 
 FOLDER = Path(__file__).parent
+SCHEMA = Draft202012Validator(json.loads((FOLDER / "schema.json").read_text(encoding="utf-8")))
 LARGEST = 100_000  # bytes of a file
 
 
@@ -42,17 +43,16 @@ class CaseFile:
             json.dumps(content, ensure_ascii=False).encode()  # an escape may be half a character
         except (OSError, UnicodeError, RecursionError, yaml.YAMLError) as error:
             raise Problem(self._unreadable(error)) from None
-        problems = jsonschema.Draft202012Validator(_schema()).iter_errors(content)
-        if problem := jsonschema.exceptions.best_match(problems):
-            raise self.problem(*_wrong(problem))
-        self.case = Case(name=f"{path.absolute().parent.name}/{path.stem}", **content)
+        if problem := best_match(SCHEMA.iter_errors(content)):
+            raise self._problem(*_wrong(problem))
+        self.case = Case(name=_name(path), **content)
 
     def check(self, truth: Truth) -> None:
         """Raises Problem for what cannot be true in this shop."""
         for wrong in impossible(self.case, truth):
-            raise self.problem(*wrong)
+            raise self._problem(*wrong)
 
-    def problem(self, place: Place, message: str) -> Problem:
+    def _problem(self, place: Place, message: str) -> Problem:
         where = ".".join(map(str, place)) or "the case"
         line = _line(self._root, place)
         return Problem(f"{self._path}, line {line}: {where}: {message}. No case was run.")
@@ -70,11 +70,12 @@ def find(pattern: str = "*", name: str | None = None) -> list[CaseFile]:
 
     Raises Problem for a case file with a mistake, and where nothing fits.
     """
-    paths = [path for key, path in _known().items() if fnmatchcase(key, pattern)]
+    known = {_name(path): path for path in sorted(FOLDER.glob("*/*.yaml"))}
     named = [pattern] if isfile(pattern) else sorted(glob.glob(pattern))
+    paths = [path for key, path in known.items() if fnmatchcase(key, pattern)]
     paths = paths or [Path(path) for path in named if path.endswith(".yaml")]
     if name is not None:
-        paths = [path for path in paths if name in (path.stem, f"{path.parent.name}/{path.stem}")]
+        paths = [path for path in paths if name in (path.stem, _name(path))]
     if not paths:
         raise Problem(f"No case fits {pattern if name is None else name!r}. No case was run.")
     found = {(file := CaseFile(path)).case.name: file for path in paths}
@@ -83,13 +84,8 @@ def find(pattern: str = "*", name: str | None = None) -> list[CaseFile]:
     return list(found.values())
 
 
-def _known() -> dict[str, Path]:
-    return {f"{path.parent.name}/{path.stem}": path for path in sorted(FOLDER.glob("*/*.yaml"))}
-
-
-@cache
-def _schema() -> Any:
-    return json.loads((FOLDER / "schema.json").read_text(encoding="utf-8"))
+def _name(path: Path) -> str:
+    return f"{path.absolute().parent.name}/{path.stem}"
 
 
 def _wrong(problem: Any) -> tuple[Sequence[str | int], str]:
@@ -105,18 +101,16 @@ def _line(node: yaml.Node | None, place: Place) -> int:
     """The line of the deepest part of a place that the file has."""
     line = node.start_mark.line if node else 0
     for step in place:
-        line, node = _child(node, step) or (line, None)
+        parts: dict[str | int, tuple[yaml.Node, yaml.Node]] = {}
+        if isinstance(node, yaml.MappingNode):
+            parts = {key.value: (key, value) for key, value in node.value}
+        elif isinstance(node, yaml.SequenceNode):
+            parts = {place: (value, value) for place, value in enumerate(node.value)}
+        if step not in parts:
+            break
+        key, node = parts[step]
+        line = key.start_mark.line
     return line + 1
-
-
-def _child(node: yaml.Node | None, step: str | int) -> tuple[int, yaml.Node] | None:
-    pairs: list[Any] = []
-    if isinstance(node, yaml.MappingNode):
-        pairs = [(key.value, key, value) for key, value in node.value]
-    elif isinstance(node, yaml.SequenceNode):
-        pairs = [(place, value, value) for place, value in enumerate(node.value)]
-    found = ((at.start_mark.line, value) for name, at, value in pairs if name == step)
-    return next(found, None)
 
 
 class _Loader(yaml.SafeLoader):
@@ -135,13 +129,14 @@ class _Loader(yaml.SafeLoader):
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        keys = [key.value for key, _ in node.value]
-        for place, key in enumerate(keys):
-            if not isinstance(key, str) or key in keys[:place]:
-                what = f"{key!r} stands twice" if isinstance(key, str) else "a key must be text"
-                mark = node.value[place][0].start_mark
-                raise yaml.constructor.ConstructorError(None, None, what, mark)
-        return {key.value: self.construct_object(value, deep=True) for key, value in node.value}
+        made: dict[Hashable, Any] = {}
+        for key, value in node.value:
+            is_text = isinstance(key.value, str)
+            if not is_text or key.value in made:
+                what = f"{key.value!r} stands twice" if is_text else "a key must be text"
+                raise yaml.constructor.ConstructorError(None, None, what, key.start_mark)
+            made[key.value] = self.construct_object(value, deep=True)
+        return made
 
 
 for _tag, _pattern in {

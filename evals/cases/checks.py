@@ -4,8 +4,8 @@ or that contradicts itself.
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import date
 from importlib.resources import files
+from itertools import chain
 from typing import get_args
 
 from jsonschema import Draft202012Validator
@@ -45,8 +45,8 @@ def impossible(case: Case, truth: Truth) -> Iterator[Wrong]:
     for order_id in sorted(case.writes.keys() - changed):
         yield ["writes", order_id], f"no turn makes a change of {order_id!r}"
     for order_id, change in case.writes.items():
-        if change.status not in (None, *get_args(OrderStatus)):
-            yield ["writes", order_id, "status"], f"an order is never {change.status!r}"
+        for status in set(change.get("status", ())) - {*get_args(OrderStatus)}:
+            yield ["writes", order_id, "status"], f"an order is never {status!r}"
     for order_id in sorted(changed - case.writes.keys()):
         yield ["turns"], f"a change of {order_id!r} is made, and `writes` does not hold it"
 
@@ -72,14 +72,12 @@ def _facts(case: Case, turn: Turn, truth: Truth, own: set[str]) -> Iterator[Wron
 
 
 def _derived(case: Case, turn: Turn, truth: Truth, own: set[str]) -> Iterator[Wrong]:
-    for order_id in sorted(turn.derived.order_ids - own):
+    for order_id in sorted({*chain(*turn.derived.values())} - own):
         yield ["derived"], f"{case.customer} has no order {order_id!r}"
         return
-    for which, order_ids in (("first", turn.derived.first), ("last", turn.derived.last)):
-        days = [truth.orders[order_id].values["promised_date"] for order_id in order_ids]
-        due = [max(day for day in each if isinstance(day, date)) for each in days if each]
-        best = (min if which == "first" else max)(due) if due else date.max
-        if order_ids and due.count(best) != 1:
+    for which, order_ids in turn.derived.items():
+        due = sorted(truth.orders[order_id].due for order_id in order_ids)
+        if which != "sum" and due.count(due[0 if which == "first" else -1]) != 1:
             yield ["derived", which], f"no single one of these orders comes {which}"
 
 

@@ -5,14 +5,11 @@ is a pass. None of them imports the code that renders answers, or it would find 
 right.
 """
 
-from evals.evaluators.cost import cost, latency
 from evals.evaluators.deeds import deeds
-from evals.evaluators.derived import derived
-from evals.evaluators.facts import facts, failures
-from evals.evaluators.privacy import privacy
-from evals.evaluators.protocol import protocol, trajectory
+from evals.evaluators.facts import derived, facts, failures
+from evals.evaluators.protocol import cost, latency, protocol, trajectory
 from evals.evaluators.seen import Evaluator, Seen, Wrong
-from evals.evaluators.wording import forbidden, language, policy
+from evals.evaluators.wording import forbidden, language, policy, privacy
 
 EVALUATORS: tuple[Evaluator, ...] = (protocol, trajectory, facts, derived, failures, deeds)
 EVALUATORS += (privacy, language, policy, forbidden, cost, latency)

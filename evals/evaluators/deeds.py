@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from evals.case import Change
-from evals.evaluators.seen import Seen, Wrong, orders_of
+from evals.evaluators.seen import Seen, Wrong, ended, orders_of
 from evals.truth import Money, changes
 from evals.words import words
 
@@ -21,7 +20,6 @@ SAID = {
 }  # fmt: skip
 # What hides a shorter phrase within it: "not done" says nothing of "done".
 ORDER = ("repeated", "unknown", "with_staff", "not_done", "done")
-OK = {"kind": "ok"}
 
 
 def deeds(seen: Seen) -> Iterator[Wrong]:
@@ -62,18 +60,16 @@ def _wishes(seen: Seen, order_id: str) -> tuple[Any, ...]:
 def _call(seen: Seen, order_id: str, deed: str) -> Iterator[Wrong]:
     expected = {"done": "ok", "repeated": "ok", "asked": "pending"}.get(deed, deed)
     for call in (call for call in seen.calls if order_id in orders_of(call["arguments"])):
-        ended = "pending" if call["status"] == "pending" else (call["error"] or OK)["kind"]
-        if ended not in (expected, "ok"):
-            yield Wrong(f"{call['tool']} about {order_id} ended as {ended}, not as {expected}")
+        if (found := ended(call)) not in (expected, "ok"):
+            yield Wrong(f"{call['tool']} about {order_id} ended as {found}, not as {expected}")
 
 
 def _told(seen: Seen, order_id: str, deed: str) -> Iterator[Wrong]:
-    parts = seen.reading.of(order_id)
-    if not parts:
+    text = "\n".join(part.text for part in seen.reading.of(order_id))
+    if not text:
         yield Wrong(f"the answer does not say what became of the change of order {order_id}")
-    if not parts or deed == "asked":
+    if not text or deed == "asked":
         return
-    text = "\n".join(part.text for part in parts)
     said, (needed, allowed) = _said(seen, text), SAID[deed]
     if wrong := said - needed - allowed:
         told = " and ".join(sorted(each.replace("_", " ") for each in wrong))
@@ -89,10 +85,9 @@ def _told(seen: Seen, order_id: str, deed: str) -> Iterator[Wrong]:
 def _said(seen: Seen, text: str) -> set[str]:
     said = set()
     for deed in ORDER:
-        pattern = words(seen.case.language).deeds[deed]
-        if pattern.search(text):
+        text, times = words(seen.case.language).deeds[deed].subn(" ", text)
+        if times:
             said.add(deed)
-            text = pattern.sub(" ", text)
     return said
 
 
@@ -107,13 +102,11 @@ def _untrue(seen: Seen) -> Iterator[Wrong]:
 
 def _shop(seen: Seen) -> Iterator[Wrong]:
     """At the end of the case, the shop holds what was to be changed, and nothing else."""
-    found = changes(seen.before, seen.truth)
-    writes = seen.case.writes
+    found, writes = changes(seen.before, seen.truth), seen.case.writes
     for order_id in sorted({*found, *writes}):
-        is_so, should = found.get(order_id, {}), writes.get(order_id, Change()).fields
+        is_so, should = found.get(order_id, {}), writes.get(order_id, {})
         for field in sorted({*is_so, *should}):
-            values = (is_so.get(field, ()), should.get(field, ()))
-            if sorted(values[0]) != sorted(values[1]):
-                now, then = (", ".join(each) or "as before" for each in values)
-                why = f"in the shop, the {field} of order {order_id}: {now}; should be {then}"
-                yield Wrong(why)
+            now, then = (sorted(each.get(field, ())) for each in (is_so, should))
+            if now != then:
+                told = "; should be ".join(", ".join(each) or "as before" for each in (now, then))
+                yield Wrong(f"in the shop, the {field} of order {order_id}: {told}")

@@ -1,14 +1,20 @@
 """The calls that were asked for, exactly, in as many rounds, each with its one output.
 
-An output stands under its call's own id, in the order of the calls.
+An output stands under its call's own id, in the order of the calls. All of it takes no more tokens,
+and no more time, than `gate.toml` allows.
 """
 
 import json
 from collections import Counter
 from collections.abc import Iterator
+from itertools import groupby, pairwise
 from typing import Any
 
+from evals.case import Fault
 from evals.evaluators.seen import Seen, Wrong, orders_of
+from evals.rules import rules
+
+ENOUGH = 4  # calls with delays of their own: so many do not end in the wrong order by chance
 
 
 def protocol(seen: Seen) -> Iterator[Wrong]:
@@ -51,10 +57,9 @@ def _outputs(seen: Seen) -> Iterator[Wrong]:
         yield Wrong("the outputs in the thread are not those of the calls")
     for call in seen.calls:
         asked, output = orders_of(call["arguments"]), call["output"] or {}
-        answered = [output.get("order_id"), (output.get("data") or {}).get("order_id")]
-        for order_id in answered:
-            if len(asked) == 1 and order_id is not None and order_id != asked[0]:
-                yield Wrong(f"the call about {asked[0]} has an output about {order_id}")
+        about = {output.get("order_id"), (output.get("data") or {}).get("order_id")} - {None}
+        for order_id in about - set(asked) if len(asked) == 1 else ():
+            yield Wrong(f"the call about {asked[0]} has an output about {order_id}")
 
 
 def trajectory(seen: Seen) -> Iterator[Wrong]:
@@ -82,3 +87,33 @@ def _call(tool: str, arguments: Any) -> str:
         rest["amount"] = amount.rstrip("0").rstrip(".")
     stated = [json.dumps(rest, sort_keys=True)] if rest else []
     return f"{tool}({', '.join([*sorted(orders_of(arguments)), *stated])})"
+
+
+def cost(seen: Seen) -> Iterator[Wrong]:
+    for name in ("input_tokens", "output_tokens"):
+        if (used := seen.report["usage"][name]) > (most := getattr(rules().limits, name)):
+            yield Wrong(f"the turn took {used} {name.replace('_', ' ')}, and {most} are allowed")
+
+
+def latency(seen: Seen) -> Iterator[Wrong]:
+    if seen.seconds > (most := rules().limits.seconds):
+        yield Wrong(f"the turn took {seen.seconds:.0f} s, and {most:.0f} are allowed")
+    for number, calls in groupby(seen.calls, key=lambda call: call["round"]):
+        if _one_by_one(seen, list(calls)):
+            yield Wrong(f"the calls of response {number} were made one after the other")
+
+
+def _one_by_one(seen: Seen, calls: list[dict[str, Any]]) -> bool:
+    """Whether calls of which each should end before the one that was asked before it did not.
+
+    It goes by the order in which they ended, not by the clock: a busy machine is no mistake.
+    """
+    delayed = [(delay, call["finished_at"]) for call in calls if (delay := _delay(seen, call))]
+    falling = all(before > after for (before, _), (after, _) in pairwise(delayed))
+    ends = [end for _, end in delayed]
+    return len(delayed) >= ENOUGH and falling and ends == sorted(ends)
+
+
+def _delay(seen: Seen, call: dict[str, Any]) -> float:
+    faults = [seen.case.faults.get(id_, Fault()) for id_ in orders_of(call["arguments"])]
+    return sum(fault.delay for fault in faults if fault.kind is None)

@@ -1,5 +1,6 @@
 """What an evaluator sees of one turn, and what it says of it."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 
 from evals.case import Case, Turn, Verdict, orders_of
 from evals.forms import forms, plain
-from evals.reading import Reading, Vocabulary
+from evals.reading import Reading
 from evals.truth import Money, OrderFacts, Truth, Value
 from evals.words import any_of
 
@@ -57,8 +58,7 @@ class Seen:
         language, turn = self.case.language, self.turn
         sums = [form for money in self.sums for form in forms(money, language)]
         quoted = [*sums, *self.policy_text, *self.truth.tickets]
-        words = Vocabulary(self.known, language, turn.order_ids, quoted, bool(turn.deeds))
-        return Reading(self.message, words)
+        return Reading(self.message, self.known, language, turn.order_ids, quoted, bool(turn.deeds))
 
     @cached_property
     def known(self) -> Truth:
@@ -78,13 +78,12 @@ class Seen:
     @cached_property
     def sums(self) -> list[Money]:
         """The sum of the orders that the case adds up, one a currency."""
-        totals: dict[str, Money] = {}
-        for order_id in self.turn.derived.sum:
+        totals: defaultdict[str, Decimal] = defaultdict(Decimal)
+        for order_id in self.turn.derived.get("sum", ()):
             for total in self.truth.orders[order_id].values["total"]:
                 assert isinstance(total, Money)
-                before = totals.get(total.currency, Money(total.amount * 0, total.currency))
-                totals[total.currency] = Money(before.amount + total.amount, total.currency)
-        return list(totals.values())
+                totals[total.currency] += total.amount
+        return [Money(amount, currency) for currency, amount in totals.items()]
 
     @cached_property
     def policy_text(self) -> list[str]:
@@ -98,9 +97,14 @@ class Seen:
         return [line for line in plain(body).splitlines() if line]
 
 
-__all__ = ["Evaluator", "Seen", "Wrong", "orders_of"]
+__all__ = ["Evaluator", "Seen", "Wrong", "ended", "orders_of"]
 
 Evaluator = Callable[[Seen], Iterator[Wrong]]
+
+
+def ended(call: dict[str, Any]) -> str:
+    """How a call ended: ok, pending, or the kind of its error."""
+    return str(call["error"]["kind"] if call["error"] else call["status"])
 
 
 def _stated(arguments: dict[str, Any]) -> Money | str | None:

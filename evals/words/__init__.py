@@ -3,54 +3,18 @@
 import re
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator
+
+from evals.case import Model
 
 FOLDER = Path(__file__).parent
 LANGUAGES = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
 
 LETTER = "[0-9A-Za-zÀ-ɏЀ-ӿ_]"  # of scripts that put spaces between words
-
-
-@dataclass(frozen=True)
-class Words:
-    """The patterns of one language.
-
-    script: of its letters. common: words that hardly any sentence is without. not_found and
-    unchecked: how an answer says that there is no such order, and that it could not find out.
-    first and last: to arrive. negation: what turns a status into its contrary, before it.
-    deeds: how an answer says what became of a change. idle: what only sounds like a status.
-    hedges: what weakens a value. units: of what is no number of days.
-    """
-
-    script: str
-    common: re.Pattern[str]
-    not_found: re.Pattern[str]
-    unchecked: re.Pattern[str]
-    first: re.Pattern[str]
-    last: re.Pattern[str]
-    negation: re.Pattern[str]
-    hedges: re.Pattern[str]
-    units: re.Pattern[str]
-    idle: tuple[str, ...]
-    deeds: dict[str, re.Pattern[str]]
-    statuses: dict[str, re.Pattern[str]]
-
-
-@cache
-def words(language: str) -> Words:
-    data = tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
-    patterns = ("common", "not_found", "unchecked", "first", "last", "hedges")
-    return Words(
-        script=data["script"],
-        idle=tuple(data["idle"]),
-        negation=re.compile(rf"(?:{any_of(data['negation']).pattern})\s*$", re.IGNORECASE),
-        deeds={deed: any_of(said) for deed, said in data["deeds"].items()},
-        units=re.compile(rf"[\s-]*(?:{any_of(data['units']).pattern})", re.IGNORECASE),
-        statuses={status: any_of(said) for status, said in data["statuses"].items()},
-        **{name: any_of(data[name]) for name in patterns},
-    )
 
 
 def any_of(phrases: Iterable[str]) -> re.Pattern[str]:
@@ -75,3 +39,39 @@ def bounded(phrase: str) -> str:
 
 def _has_borders(character: str) -> bool:
     return not character.isalnum() or re.match(LETTER, character) is not None
+
+
+Phrases = Annotated[re.Pattern[str], BeforeValidator(any_of)]
+
+
+class Words(Model):
+    """The patterns of one language, of which a file lists the phrases.
+
+    script: of its letters. common: words that hardly any sentence is without. not_found and
+    unchecked: how an answer says that there is no such order, and that it could not find out.
+    first and last: to arrive. negation: what turns a status into its contrary, before it.
+    deeds: how an answer says what became of a change. idle: what only sounds like a status.
+    hedges: what weakens a value. units: of what is no number of days.
+    """
+
+    script: str
+    common: Phrases
+    not_found: Phrases
+    unchecked: Phrases
+    first: Phrases
+    last: Phrases
+    negation: Annotated[Phrases, AfterValidator(lambda said: _within(r"(?:{})\s*$", said))]
+    hedges: Phrases
+    units: Annotated[Phrases, AfterValidator(lambda said: _within(r"[\s-]*(?:{})", said))]
+    idle: tuple[str, ...]
+    deeds: dict[str, Phrases]
+    statuses: dict[str, Phrases]
+
+
+def _within(frame: str, said: re.Pattern[str]) -> re.Pattern[str]:
+    return re.compile(frame.format(said.pattern), said.flags)
+
+
+@cache
+def words(language: str) -> Words:
+    return Words(**tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8")))
