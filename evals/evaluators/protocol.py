@@ -7,15 +7,14 @@ and no more time, than `gate.toml` allows.
 import json
 from collections import Counter
 from collections.abc import Iterator
-from datetime import datetime
-from itertools import groupby, pairwise
+from itertools import combinations, groupby
 from typing import Any
 
 from evals.case import Fault
 from evals.evaluators.seen import Seen, Wrong, orders_of
 from evals.rules import rules
 
-ENOUGH = 4  # calls with delays of their own: so many are not made apart by chance
+ENOUGH = 4  # calls with delays of their own: so many do not end in the wrong order by chance
 
 
 def protocol(seen: Seen) -> Iterator[Wrong]:
@@ -105,18 +104,15 @@ def latency(seen: Seen) -> Iterator[Wrong]:
 
 
 def _one_by_one(seen: Seen, calls: list[dict[str, Any]]) -> bool:
-    """Whether each call's whole delay passed between the end of the one before it and its own.
+    """Whether most of them ended before others that take less time.
 
-    Calls made at once share that time. A busy machine makes some gaps long, but not every one.
+    It goes by the order in which they ended, not by the clock: a busy machine is no mistake.
     """
     over = [call for call in calls if call["finished_at"]]
-    delayed = [(_time(call["finished_at"]), d) for call in over if (d := _delay(seen, call))]
-    gaps = [(end - before, delay) for (before, _), (end, delay) in pairwise(sorted(delayed))]
-    return len(delayed) >= ENOUGH and all(gap > 0.9 * delay for gap, delay in gaps)
-
-
-def _time(stated: str) -> float:
-    return datetime.fromisoformat(stated).timestamp()
+    delayed = [(delay, call["finished_at"]) for call in over if (delay := _delay(seen, call))]
+    pairs = [pair for pair in combinations(sorted(delayed), 2) if pair[0][0] < pair[1][0]]
+    turned = [pair for pair in pairs if pair[0][1] > pair[1][1]]
+    return len(delayed) >= ENOUGH and 2 * len(turned) > len(pairs)
 
 
 def _delay(seen: Seen, call: dict[str, Any]) -> float:
