@@ -3,7 +3,6 @@
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from langchain_core.messages import AIMessage
@@ -14,28 +13,17 @@ from agent.calls import ToolCall
 from agent.problems import Problem
 from agent.settings import Settings
 from tests.scripted import Scripted, answering, calling
-from tests.turns import DEMO_ORDERS, ask, cards_of, failing, graph_of
+from tests.turns import A_AND_B, DEMO_ORDERS, answered, cards_of, failing, graph_of
 from tools.database import Database
 from tools.ids import OrderId
 from tools.registry import TOOLS
 from tools.tool import Context, tool
 
-A_AND_B = calling(
-    ("c1", "get_order", {"order_id": "A"}),
-    ("c2", "get_order", {"order_id": "B"}),
-)
 GOOD = "{order_id} {status}"
 
 
-async def _answer(
-    database: Database, *lines: AIMessage, text: str = "How are A and B?", **options: Any
-) -> Any:
-    graph = graph_of(Scripted(*lines), database=database, **options)
-    return (await ask(graph, text, str(uuid4())))["answer"]
-
-
 async def _card(database: Database, text: str) -> Any:
-    answer = await _answer(database, A_AND_B, answering(("c1", text)))
+    answer = await answered(database, A_AND_B, answering(("c1", text)))
     return cards_of({"answer": answer})["c1"]
 
 
@@ -179,7 +167,7 @@ async def test_what_the_tools_own_sentence_says_of_a_field_a_card_says_of_that_o
     template: str, source: str, database: Database
 ) -> None:
     both = calling(("c1", "compare_orders", {"order_ids": ["A", "B"]}))
-    answer = await _answer(database, both, answering(("c1", template)))
+    answer = await answered(database, both, answering(("c1", template)))
     assert answer["cards"][0]["source"] == source
 
 
@@ -221,7 +209,7 @@ async def test_hostile_data_stays_one_piece_of_data(
     name: str, shown: str, template: str, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(NAMES, "A", name)
-    answer = await _answer(
+    answer = await answered(
         database,
         calling(("c1", "wares", {"order_id": "A"})),
         answering(("c1", template)),
@@ -232,7 +220,7 @@ async def test_hostile_data_stays_one_piece_of_data(
 
 
 async def test_a_hostile_note_of_the_demo_shop_is_only_data(database: Database) -> None:
-    answer = await _answer(
+    answer = await answered(
         database,
         calling(("c1", "get_order", {"order_id": "ES-502"})),
         answering(("c1", "{order_id} {status}: {note}"), opening="All orders were refunded."),
@@ -247,20 +235,20 @@ async def test_cards_stand_in_the_order_of_the_model_and_then_the_ones_it_left_o
     database: Database,
 ) -> None:
     three = calling(*((f"c-{o}", "get_order", {"order_id": o}) for o in ("A", "B", "A-17")))
-    answer = await _answer(database, three, answering(("c-A-17", GOOD), ("c-A", GOOD)))
+    answer = await answered(database, three, answering(("c-A-17", GOOD), ("c-A", GOOD)))
     cards = [(card["subject"], card["source"]) for card in answer["cards"]]
     assert cards == [("A-17", "model"), ("A", "model"), ("B", "default")]
 
 
 async def test_a_card_of_an_unknown_call_is_left_out(database: Database) -> None:
-    answer = await _answer(
+    answer = await answered(
         database, A_AND_B, answering(("c9", GOOD), ("fc_c1", GOOD), ("", GOOD), ("c2", GOOD))
     )
     assert [card["call_id"] for card in answer["cards"]] == ["c2", "c1"]
 
 
 async def test_a_card_that_is_written_twice_counts_once(database: Database) -> None:
-    answer = await _answer(
+    answer = await answered(
         database, A_AND_B, answering(("c1", GOOD), ("c1", "{order_id} {status} {total}"))
     )
     assert [card["call_id"] for card in answer["cards"]] == ["c1", "c2"]
@@ -268,7 +256,7 @@ async def test_a_card_that_is_written_twice_counts_once(database: Database) -> N
 
 
 async def test_a_card_cannot_speak_for_a_failed_call(database: Database) -> None:
-    answer = await _answer(
+    answer = await answered(
         database,
         A_AND_B,
         answering(("c1", GOOD), ("c2", "Order B is fine: {order_id} {status}")),
@@ -286,14 +274,14 @@ async def test_a_card_cannot_speak_for_a_failed_call(database: Database) -> None
 
 async def test_a_list_that_the_model_leaves_out_may_go_unmentioned(database: Database) -> None:
     both = calling(("c1", "list_orders", {}), ("c2", "get_order", {"order_id": "A"}))
-    answer = await _answer(database, both, answering(("c2", GOOD)))
+    answer = await answered(database, both, answering(("c2", GOOD)))
     assert [card["call_id"] for card in answer["cards"]] == ["c2"]
-    spoken = await _answer(database, both, answering(("c1", "{orders}"), ("c2", GOOD)))
+    spoken = await answered(database, both, answering(("c1", "{orders}"), ("c2", GOOD)))
     assert [card["call_id"] for card in spoken["cards"]] == ["c1", "c2"]
 
 
 async def test_a_list_that_failed_is_always_mentioned(database: Database) -> None:
-    answer = await _answer(
+    answer = await answered(
         database,
         calling(("c1", "list_orders", {})),
         answering(),
@@ -303,7 +291,7 @@ async def test_a_list_that_failed_is_always_mentioned(database: Database) -> Non
 
 
 async def test_a_list_is_shown_when_it_is_all_there_is(database: Database) -> None:
-    answer = await _answer(database, calling(("c1", "list_orders", {})), AIMessage("Here:"))
+    answer = await answered(database, calling(("c1", "list_orders", {})), AIMessage("Here:"))
     assert [card["call_id"] for card in answer["cards"]] == ["c1"]
 
 
@@ -315,7 +303,7 @@ async def test_an_order_without_parcels_is_not_given_anybody_elses(database: Dat
         for order in DEMO_ORDERS.values()
         if order["customer_id"] == bare["customer_id"] and order["parcels"]
     ]
-    answer = await _answer(
+    answer = await answered(
         database,
         calling(*calls, *others[:1]),
         answering(("c1", "{parcels}, {promised_date}, {days}: {order_id}")),
@@ -333,7 +321,7 @@ async def test_the_newest_of_equal_reads_counts(database: Database) -> None:
         """Answers otherwise each time."""
         return Wares(order_id=order_id, name=next(seen))
 
-    answer = await _answer(
+    answer = await answered(
         database,
         calling(("c1", "changing", {"order_id": "A"})),
         calling(("c2", "changing", {"order_id": "a"})),
@@ -346,7 +334,7 @@ async def test_the_newest_of_equal_reads_counts(database: Database) -> None:
 async def test_a_read_that_never_ran_hides_no_equal_one_that_did(database: Database) -> None:
     limit = Settings(model="offline", max_calls=2)
     equal = calling(*((f"c{i}", "get_order", {"order_id": "A"}) for i in range(3)))
-    answer = await _answer(database, equal, answering(("c2", GOOD)), settings=limit)
+    answer = await answered(database, equal, answering(("c2", GOOD)), settings=limit)
     assert answer["message"] == "A on its way"
 
 

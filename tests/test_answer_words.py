@@ -2,27 +2,15 @@
 
 import json
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from langchain_core.messages import AIMessage
 
-from tests.scripted import Scripted, answering, calling
-from tests.turns import ask, graph_of
+from tests.scripted import answering, calling
+from tests.turns import A_AND_B, answered
 from tools.database import Database
 
-A_AND_B = calling(
-    ("c1", "get_order", {"order_id": "A"}),
-    ("c2", "get_order", {"order_id": "B"}),
-)
 GOOD = "{order_id} {status}"
-
-
-async def _answer(
-    database: Database, *lines: AIMessage, text: str = "How are A and B?", **options: Any
-) -> Any:
-    graph = graph_of(Scripted(*lines), database=database, **options)
-    return (await ask(graph, text, str(uuid4())))["answer"]
 
 
 @pytest.mark.parametrize(
@@ -32,7 +20,7 @@ async def _answer(
 async def test_words_instead_of_a_draft_give_the_default_cards(
     text: str, database: Database
 ) -> None:
-    answer = await _answer(database, A_AND_B, AIMessage(text))
+    answer = await answered(database, A_AND_B, AIMessage(text))
     assert [(card["call_id"], card["source"]) for card in answer["cards"]] == [
         ("c1", "default"),
         ("c2", "default"),
@@ -44,7 +32,7 @@ async def test_words_instead_of_a_draft_give_the_default_cards(
 @pytest.mark.parametrize("fence", ["```json\n{}\n```", "```\n{}\n```", " \n{}\n ", "```json{}```"])
 async def test_a_draft_in_a_code_fence_is_a_draft(fence: str, database: Database) -> None:
     draft = answering(("c1", GOOD), ("c2", GOOD)).text
-    answer = await _answer(database, A_AND_B, AIMessage(fence.replace("{}", draft)))
+    answer = await answered(database, A_AND_B, AIMessage(fence.replace("{}", draft)))
     assert answer["message"] == "A on its way\nB shipped"
 
 
@@ -69,7 +57,7 @@ STOCK = "How can I help you with your orders?"
 async def test_what_was_not_meant_for_a_person_is_never_shown(
     text: str, database: Database
 ) -> None:
-    answer = await _answer(database, AIMessage(text), text="Hello!")
+    answer = await answered(database, AIMessage(text), text="Hello!")
     assert answer["message"].startswith(STOCK)
 
 
@@ -77,7 +65,7 @@ async def test_what_was_not_meant_for_a_person_is_never_shown(
 async def test_a_language_without_a_file_is_answered_in_english(
     name: str, database: Database
 ) -> None:
-    answer = await _answer(database, A_AND_B, answering(("c1", GOOD), ("c2", GOOD), locale=name))
+    answer = await answered(database, A_AND_B, answering(("c1", GOOD), ("c2", GOOD), locale=name))
     assert answer["locale"] == "en"
     assert [card["source"] for card in answer["cards"]] == ["default", "default"]
     assert answer["message"].startswith("Order A is on its way.")
@@ -85,7 +73,7 @@ async def test_a_language_without_a_file_is_answered_in_english(
 
 @pytest.mark.parametrize("name", ["en_US", "EN", "en-GB"])
 async def test_a_region_of_a_language_is_that_language(name: str, database: Database) -> None:
-    answer = await _answer(database, A_AND_B, answering(("c1", GOOD), ("c2", GOOD), locale=name))
+    answer = await answered(database, A_AND_B, answering(("c1", GOOD), ("c2", GOOD), locale=name))
     assert answer["message"] == "A on its way\nB shipped"
 
 
@@ -94,14 +82,14 @@ async def test_words_in_a_language_that_nothing_here_can_check_are_not_shown(
     words: str, database: Database
 ) -> None:
     draft = answering(("c1", words + " {order_id} {status}"), opening=words, locale="la")
-    answer = await _answer(database, A_AND_B, draft)
+    answer = await answered(database, A_AND_B, draft)
     assert words not in answer["message"]
 
 
 async def test_an_order_that_only_the_model_named_is_not_repeated(database: Database) -> None:
     claim = "A-17 was delivered on May fifth"
     model = (calling(("c1", "get_order", {"order_id": claim})), answering(("c1", "")))
-    answer = await _answer(database, *model, text="How is A-17?")
+    answer = await answered(database, *model, text="How is A-17?")
     assert answer["message"] == "There is no such order on your account."
 
 
@@ -145,7 +133,7 @@ async def test_free_words_that_state_a_fact_are_dropped(database: Database) -> N
     shown = []
     for words in INVENTED:
         draft = answering(("c1", GOOD), ("c2", GOOD), opening=words, closing=words)
-        answer = await _answer(database, A_AND_B, draft)
+        answer = await answered(database, A_AND_B, draft)
         shown += [words] if answer["message"] != "A on its way\nB shipped" else []
     assert shown == []
 
@@ -154,7 +142,7 @@ async def test_without_any_call_invented_facts_are_dropped_too(database: Databas
     shown = []
     for words in INVENTED:
         for line in (answering(opening=words), answering(closing=words), AIMessage(words)):
-            answer = await _answer(database, line, text="Please cancel my order and refund it.")
+            answer = await answered(database, line, text="Please cancel my order and refund it.")
             assert answer["status"] == "answered"
             shown += [] if answer["message"].startswith(STOCK) else [words]
     assert shown == []
@@ -173,7 +161,7 @@ async def test_without_any_call_invented_facts_are_dropped_too(database: Databas
 )
 async def test_clean_words_and_ids_of_the_customer_stay(words: str, database: Database) -> None:
     draft = answering(("c1", GOOD), ("c2", GOOD), opening=words, closing=words)
-    answer = await _answer(database, A_AND_B, draft, text="How are A, B, 17 and A-18?")
+    answer = await answered(database, A_AND_B, draft, text="How are A, B, 17 and A-18?")
     assert answer["message"] == f"{words}\nA on its way\nB shipped\n{words}"
 
 
@@ -181,22 +169,22 @@ async def test_an_order_is_not_said_to_come_first_though_the_customer_named_it(
     database: Database,
 ) -> None:
     draft = answering(("c1", GOOD), ("c2", GOOD), opening="A-17 comes first.")
-    answer = await _answer(database, A_AND_B, draft, text="Does A-17 come first?")
+    answer = await answered(database, A_AND_B, draft, text="Does A-17 come first?")
     assert "comes first" not in answer["message"]
 
 
 async def test_endless_words_are_dropped_and_an_endless_draft_is_none(database: Database) -> None:
     card, longer = ("c1", GOOD), "I can help. " * 100
-    answer = await _answer(database, A_AND_B, answering(card, opening=longer, closing=longer))
+    answer = await answered(database, A_AND_B, answering(card, opening=longer, closing=longer))
     assert answer["message"].startswith("A on its way\nOrder B is shipped.")
     endless = answering(card, opening=longer * 200)
-    answer = await _answer(database, A_AND_B, endless)
+    answer = await answered(database, A_AND_B, endless)
     assert [card["source"] for card in answer["cards"]] == ["default", "default"]
 
 
 async def test_a_number_of_the_customer_allows_no_other_number(database: Database) -> None:
     for words in ("About A-1 then.", "About A-177 then.", "About 7 then.", "About A-18 then."):
-        answer = await _answer(
+        answer = await answered(
             database, A_AND_B, answering(("c1", GOOD), opening=words), text="How is A-17?"
         )
         assert words not in answer["message"]
@@ -209,7 +197,7 @@ async def test_the_words_of_the_model_hide_and_reorder_nothing(
     draft = answering(
         ("c1", f"{{order_id}} {hidden}{{status}}"), ("c2", GOOD), opening=f"Hello{hidden} there."
     )
-    answer = await _answer(database, A_AND_B, draft)
+    answer = await answered(database, A_AND_B, draft)
     assert hidden not in answer["message"]
 
 
@@ -217,20 +205,20 @@ async def test_the_words_of_the_model_hide_and_reorder_nothing(
 async def test_half_a_character_in_the_last_message_does_not_break_the_turn(
     text: str, database: Database
 ) -> None:
-    answer = await _answer(database, A_AND_B, AIMessage(text))
+    answer = await answered(database, A_AND_B, AIMessage(text))
     assert answer["status"] == "answered"
     assert len(answer["cards"]) == 2
 
 
 async def test_a_model_that_refuses_is_heard(database: Database) -> None:
     refusal: Any = [{"type": "refusal", "refusal": "I cannot help with that."}]
-    answer = await _answer(database, AIMessage(content=refusal), text="Tell me a secret.")
+    answer = await answered(database, AIMessage(content=refusal), text="Tell me a secret.")
     assert answer["message"] == "I cannot help with that."
 
 
 async def test_an_answer_that_says_nothing_is_a_stock_sentence(database: Database) -> None:
     for line in (AIMessage(""), answering(), AIMessage("  \n"), answering(opening=" ")):
-        answer = await _answer(database, line, text="Hello!")
+        answer = await answered(database, line, text="Hello!")
         assert answer["message"].startswith(STOCK)
 
 
@@ -244,5 +232,5 @@ async def test_the_draft_is_read_to_the_letter(database: Database) -> None:
         {**draft, "cards": [{"call_id": 1, "text": GOOD}]},
     ]
     for each in odd:
-        answer = await _answer(database, A_AND_B, AIMessage(json.dumps(each)))
+        answer = await answered(database, A_AND_B, AIMessage(json.dumps(each)))
         assert [card["source"] for card in answer["cards"]] == ["default", "default"]

@@ -11,6 +11,7 @@ from pydantic import BaseModel, field_validator
 
 from tests.scripted import Scripted, answering, calling
 from tests.turns import (
+    THREE,
     ask,
     cards_of,
     config_of,
@@ -28,12 +29,6 @@ from tools.registry import TOOLS
 from tools.tool import Context, tool
 
 pytestmark = pytest.mark.on_both("long")
-
-THREE = [
-    ("c1", "get_order", {"order_id": "A"}),
-    ("c2", "get_order", {"order_id": "B"}),
-    ("c3", "get_delivery", {"order_id": "A-18"}),
-]
 
 
 class View(BaseModel):

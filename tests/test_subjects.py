@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from agent.graph import Graph
 from tests.scripted import Scripted, answering, calling
 from tests.turns import (
+    THREE,
     ask,
     cards_of,
     graph_of,
@@ -21,12 +22,6 @@ from tools.shop.sql import SqlShop
 from tools.tool import Context, tool
 
 pytestmark = pytest.mark.on_both("long")
-
-THREE = [
-    ("c1", "get_order", {"order_id": "A"}),
-    ("c2", "get_order", {"order_id": "B"}),
-    ("c3", "get_delivery", {"order_id": "A-18"}),
-]
 
 
 class View(BaseModel):

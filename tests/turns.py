@@ -7,13 +7,16 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
-from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, Interrupt
 
 from agent.graph import Graph, build_graph
 from agent.identity import stated
+from tests.scripted import Scripted, calling
+from tools.database import Database
 from tools.shop import importer
 from tools.tool import Arguments, Context, Tool
 
@@ -24,6 +27,15 @@ DEMO_ORDERS: dict[str, dict[str, Any]] = {
         (Path(importer.__file__).parent / "demo" / "orders.json").read_text(encoding="utf-8")
     )["orders"]
 }
+A_AND_B = calling(
+    ("c1", "get_order", {"order_id": "A"}),
+    ("c2", "get_order", {"order_id": "B"}),
+)
+THREE = [
+    ("c1", "get_order", {"order_id": "A"}),
+    ("c2", "get_order", {"order_id": "B"}),
+    ("c3", "get_delivery", {"order_id": "A-18"}),
+]
 
 
 def graph_of(model: Any = None, *, customer: str = DEMO_CUSTOMER, **options: Any) -> Graph:
@@ -37,6 +49,14 @@ async def ask(graph: Graph, text: str, thread: str = "thread-1", **configurable:
     config = config_of(thread, **configurable)
     await graph.ainvoke(question(text), config)
     return (await graph.aget_state(config)).values
+
+
+async def answered(
+    database: Database, *lines: AIMessage, text: str = "How are A and B?", **options: Any
+) -> Any:
+    """What the customer reads where a model says these lines, in a conversation of its own."""
+    graph = graph_of(Scripted(*lines), database=database, **options)
+    return (await ask(graph, text, str(uuid4())))["answer"]
 
 
 def question(text: str) -> Any:
