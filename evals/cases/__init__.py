@@ -77,7 +77,10 @@ def find(pattern: str = "*", name: str | None = None) -> list[CaseFile]:
     if name is not None:
         paths = [path for path in paths if name in (path.stem, _name(path))]
     if not paths:
-        raise Problem(f"No case fits {pattern if name is None else name!r}. No case was run.")
+        raise Problem(
+            f"No case fits {pattern if name is None else name!r}. No case was run; their names are"
+            f" those of the files in {FOLDER}, such as core/two-orders."
+        )
     found = {(file := CaseFile(path)).case.name: file for path in paths}
     if len(found) < len(paths):
         raise Problem(f"Two of the files {pattern!r} have the same name. No case was run.")
