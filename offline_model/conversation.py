@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-# Arguments in words of their own; any other text of a call may name an order.
-WORDS = frozenset({"reason", "address", "summary", "amount", "currency", "topic"})
+# Arguments of a write in words of their own; any other text of a call may name an order.
+WORDS = frozenset({"reason", "address", "summary", "amount", "currency"})
+NO_ORDER = WORDS | {"topic"}
 Wanted = tuple[str, dict[str, Any]]  # a call to make: the name of its tool, its arguments
 
 
@@ -48,7 +49,7 @@ class Call:
     @property
     def subjects(self) -> list[str]:
         """The arguments that may name orders."""
-        named = [value for name, value in self.given.items() if name not in WORDS]
+        named = [value for name, value in self.given.items() if name not in NO_ORDER]
         listed = [value if isinstance(value, list) else [value] for value in named]
         return [one for each in listed for one in each if isinstance(one, str)]
 
