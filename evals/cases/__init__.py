@@ -78,8 +78,8 @@ def find(pattern: str = "*", name: str | None = None) -> list[CaseFile]:
         paths = [path for path in paths if name in (path.stem, _name(path))]
     if not paths:
         raise Problem(
-            f"No case fits {pattern if name is None else name!r}. No case was run; their names are"
-            f" those of the files in {FOLDER}, such as core/two-orders."
+            f"No case fits {pattern if name is None else name!r}; the names are those of the files"
+            f" in {FOLDER}, such as core/two-orders. No case was run."
         )
     found = {(file := CaseFile(path)).case.name: file for path in paths}
     if len(found) < len(paths):
