@@ -175,7 +175,7 @@ def _shell(command: str) -> Done:
     return Done(done.returncode, done.stdout, done.stderr)
 
 
-@pytest.mark.parametrize("to", ["2>/dev/full", "2>&-"])
+@pytest.mark.parametrize("to", ["2>/dev/full", pytest.param("2>&-", marks=pytest.mark.long)])
 def test_an_answer_is_given_where_progress_cannot_be(to: str) -> None:
     done = _shell(f"$C ask 'Where is order A-18?' {to}")
     assert done.code == 0
@@ -185,7 +185,13 @@ def test_an_answer_is_given_where_progress_cannot_be(to: str) -> None:
 LOST = "The answer could not be written ("
 
 
-@pytest.mark.parametrize("command", ["ask A-18 >/dev/full", "ask A-18 --json >&-", "chat >&-"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ask A-18 >/dev/full",
+        *(pytest.param(c, marks=pytest.mark.long) for c in ("ask A-18 --json >&-", "chat >&-")),
+    ],
+)
 def test_an_answer_that_cannot_be_written_is_kept_in_its_thread(command: str) -> None:
     done = _shell(f"echo A-18 | $C {command}")
     assert (done.code, done.err.count(LOST)) == (1, 1), done.err
@@ -213,6 +219,7 @@ def test_what_was_loaded_is_said_where_the_answer_cannot_be_written() -> None:
     assert "Loaded 1 order (0 of them replaced)" in done.err
 
 
+@pytest.mark.long
 def test_a_conversation_without_an_input_ends_with_a_sentence() -> None:
     done = _shell("$C chat <&-")
     assert (done.code, done.out) == (2, "")

@@ -31,6 +31,7 @@ TWICE = ("look-up", "confirmation", "claim", "done", "commit", "result", "pendin
 SHOPS = ("own", "http", "postgresql", "http on postgresql")
 # What the short run sees of what is not in our file, and of a turn that is stopped in order.
 ELSEWHERE = ("claim", "refund", "commit")
+HERE = (*ELSEWHERE, "question", "confirmation", "done", "pending write", "checkpoint", "answer")
 IN_ORDER = ("refund", "request")
 
 
@@ -39,7 +40,7 @@ def _cases() -> Iterator[Any]:
     usual = cycle(WAYS + WAYS[1:])
     for how, shop, when, at in product(ENDS, SHOPS, ("before", "after"), DECIDING):
         chosen, killed = next(usual), how == "kill"
-        seen = at in (ELSEWHERE if killed else IN_ORDER) or (killed and shop == "own")
+        seen = at in ((HERE if shop == "own" else ELSEWHERE) if killed else IN_ORDER)
         seen &= when == "after" or (killed and shop == "http")
         for way in WAYS if killed and shop in SHOPS[:2] else [chosen]:
             marks = [] if seen and way == chosen else [pytest.mark.long]

@@ -74,7 +74,9 @@ LANGSMITH = {
 }
 
 
-@pytest.mark.parametrize("variables", [{}, LANGSMITH], ids=["no key", "a key"])
+@pytest.mark.parametrize(
+    "variables", [pytest.param({}, marks=pytest.mark.long), LANGSMITH], ids=["no key", "a key"]
+)
 def test_no_connection_is_attempted(variables: dict[str, str]) -> None:
     done = subprocess.run(
         [sys.executable, "-c", GUARD, "evals", "--cases", "core/f*"],

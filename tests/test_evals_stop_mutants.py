@@ -1,8 +1,9 @@
 """The evals are themselves tested: each sabotaged agent is stopped, by the right evaluator."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,7 +79,15 @@ async def played(folder: Path, build: Build, *names: str) -> Sequence[Outcome]:
     return await run(cases, stage)
 
 
-@pytest.mark.parametrize(("mutant", "case", "evaluator"), CAUGHT)
+def _cases() -> Iterator[Any]:
+    """In the short run, each mutant once."""
+    seen: set[str] = set()
+    for each in CAUGHT:
+        yield pytest.param(*each, marks=[pytest.mark.long][: each[0] in seen])
+        seen.add(each[0])
+
+
+@pytest.mark.parametrize(("mutant", "case", "evaluator"), [*_cases()])
 async def test_a_sabotaged_agent_is_stopped(
     mutant: str, case: str, evaluator: str, folder: Path
 ) -> None:

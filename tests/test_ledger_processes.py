@@ -164,8 +164,8 @@ async def test_of_twenty_processes_that_want_one_action_one_carries_it_out(
 @pytest.mark.parametrize(
     ("point", "left", "effects"),
     [
-        ("before claim", [], 0),
-        ("after claim", ["claimed"], 0),
+        pytest.param("before claim", [], 0, marks=pytest.mark.long),
+        pytest.param("after claim", ["claimed"], 0, marks=pytest.mark.long),
         ("inside the transaction", ["claimed"], 0),
         ("after commit", ["done"], 1),
     ],

@@ -9,7 +9,13 @@ from nbclient import NotebookClient
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in ROOT.glob("notebooks/*.ipynb")))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(path.name, marks=[pytest.mark.long] if "evals" in path.name else [])
+        for path in sorted(ROOT.glob("notebooks/*.ipynb"))
+    ],
+)
 # The kernel's client asks for an event loop in a way that newer Pythons deprecate.
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 async def test_each_notebook_runs(name: str) -> None:

@@ -205,7 +205,8 @@ def test_what_was_approved_is_said_where_the_answer_cannot_be_written(to: str) -
     "command",
     [
         *("approvals approve KEY", "approvals reject KEY"),
-        *("threads give-back thread-1", "threads delete thread-1", "customers forget C-1001"),
+        *("threads give-back thread-1", "customers forget C-1001"),
+        pytest.param("threads delete thread-1", marks=pytest.mark.long),
     ],
 )
 @pytest.mark.on_file

@@ -75,6 +75,7 @@ def test_a_server_that_is_down_costs_no_answer_and_no_trace() -> None:
     assert len(waiting()) == 1
 
 
+@pytest.mark.long
 def test_a_terminated_command_leaves_its_trace(server: Ingest) -> None:
     server.answer = None
     process = commands.start("ask", QUESTION, **server.variables)
@@ -109,6 +110,7 @@ def test_the_end_of_a_process_does_not_wait_for_a_server_that_hangs(
     assert time.monotonic() - float(process.stdout) < 5
 
 
+@pytest.mark.long
 def test_a_folder_that_cannot_be_written_costs_nothing_but_the_trace(server: Ingest) -> None:
     FOLDER.write_text("a file")
     done = commands.run("ask", QUESTION, "--json", **server.variables)
@@ -152,6 +154,7 @@ def test_a_trace_that_is_refused_is_told_from_a_server_that_refuses_all(
     assert len(waiting()) == 2
 
 
+@pytest.mark.long
 def test_two_that_send_at_once_send_each_trace_once(server: Ingest) -> None:
     left_behind(server, 30)
     both = [commands.start("traces", "send", **server.variables) for _ in range(2)]
