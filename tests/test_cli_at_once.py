@@ -7,6 +7,7 @@ from tests import commands
 pytestmark = [pytest.mark.on_both("long"), pytest.mark.usefixtures("commands_on")]
 
 
+@pytest.mark.long
 def test_commands_in_one_thread_take_turns() -> None:
     begun = commands.run("ask", "What is the status of order A-17?", "--json")
     thread = begun.json["thread_id"]

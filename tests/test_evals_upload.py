@@ -86,6 +86,7 @@ def test_an_upload_needs_a_key() -> None:
     )
 
 
+@pytest.mark.long
 def test_a_server_that_does_not_answer_is_trouble_outside() -> None:
     where = {"LANGSMITH_ENDPOINT": "http://127.0.0.1:9", "LANGSMITH_API_KEY": "k"}
     done = run("evals", "--case", "one-order", "--upload", **where)
