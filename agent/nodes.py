@@ -249,7 +249,10 @@ class Nodes:
         return self.desk is not None and await self.desk.has(_thread(config))
 
     def _is_foreign(self, state: State, config: RunnableConfig) -> bool:
-        return "begun" in state and state["begun"]["customer"] != (self.identity(config) or "")
+        """Also a turn of which it is not known whose it is: a version before this one began it."""
+        if "begun" not in state:
+            return bool(state.get("round"))
+        return state["begun"]["customer"] != (self.identity(config) or "")
 
     async def _check_asker(self, errand: Errand, config: RunnableConfig) -> None:
         """A step that goes on with a turn, after a pause or a crash, is asked for by its owner."""

@@ -4,11 +4,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage, HumanMessage
 
 from agent.identity import authenticated, stated
+from agent.nodes import NotYours
 from agent.settings import Settings
 from tests.scripted import Scripted, answering, calling
-from tests.turns import ask, cards_of, counting, graph_of, results_of
+from tests.turns import ask, cards_of, config_of, counting, graph_of, results_of
 from tools.database import Database
 from tools.registry import TOOLS
 
@@ -125,3 +127,11 @@ async def test_what_the_customer_claims_to_be_changes_nothing(database: Database
 
 async def test_the_commands_customer_is_the_stated_one() -> None:
     assert stated("C-1003")({"configurable": {"langgraph_auth_user": "C-1001"}}) == "C-1003"
+
+
+async def test_a_turn_of_which_it_is_not_known_whose_it_is_is_nobodys(database: Database) -> None:
+    graph = graph_of(Scripted(answering(opening="Hello.")), database=database)
+    left: Any = {"messages": [HumanMessage("How is A?"), AIMessage("")], "round": 1, "calls": []}
+    await graph.aupdate_state(config_of(), left, as_node="call")
+    with pytest.raises(NotYours):
+        await graph.ainvoke(None, config_of())
